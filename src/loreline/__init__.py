@@ -1,0 +1,3 @@
+"""Loreline: the memory of a GitLab team, on your own machine."""
+
+__version__ = "0.1.0"

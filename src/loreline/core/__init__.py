@@ -1,0 +1,1 @@
+"""Frozen structs and pure functions: no I/O, no clock, no environment."""

@@ -1,0 +1,233 @@
+"""References between entities: how people write them, how GitLab writes them.
+
+A reference is an edge. Its direction follows the words: the closer `closes` the issue, the text that
+names another entity has that entity `mentioned`. So one relationship is one edge, however many sources
+(a note here, a system note there, an API answer) show it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from loreline.core.entities import Kind
+
+
+class ReferenceType(StrEnum):
+    CLOSES = "closes"
+    MENTIONED = "mentioned"
+    RELATED = "related"
+
+
+class SourceMethod(StrEnum):
+    """Where a reference was seen, most reliable first."""
+
+    API_CLOSES_ISSUES = "api_closes_issues"
+    API_STATE_EVENT = "api_state_event"
+    SYSTEM_NOTE = "system_note_parse"
+    DESCRIPTION = "description_parse"
+    NOTE = "note_parse"
+
+
+class EntityRef(Struct, frozen=True):
+    """What somebody typed or wrote to name an entity; what is None was left unsaid."""
+
+    iid: int
+    kind: Kind | None = None
+    project_path: str | None = None
+    origin: str | None = None
+    """`https://host` when a URL was given."""
+    note_id: int | None = None
+
+    def __str__(self) -> str:
+        sigil = self.kind.sigil if self.kind else "#"
+        return f"{self.project_path or ''}{sigil}{self.iid}"
+
+
+class Observation(Struct, frozen=True):
+    """A reference as one text shows it, before anybody looked up what it names.
+
+    `inward` tells that the named entity is the source: "closed via merge request !5" on an issue means
+    that !5 closes the issue.
+    """
+
+    target: EntityRef
+    reference_type: ReferenceType
+    relation: str
+    inward: bool = False
+    withdrawn: bool = False
+    """GitLab says that the relation was taken back."""
+
+
+# GitLab's own bounds: a path segment starts with a word character or a dot and ends with neither dot
+# nor dash twisting into the sentence around it.
+_SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
+_PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
+_SHORT = re.compile(rf"(?<![\w/&@.#!\-])(?P<path>{_PATH})?(?P<sigil>[#!])(?P<iid>[1-9]\d{{0,9}})(?![\w])")
+_URL = re.compile(
+    rf"(?P<origin>https?://[^\s/<>()\[\]\"'`]+)/(?P<path>(?:{_SEGMENT}/)+?{_SEGMENT})/(?:-/)?"
+    r"(?P<what>issues|work_items|merge_requests)/(?P<iid>[1-9]\d{0,9})(?!\d)"
+    r"(?:/[A-Za-z_]+)?(?:\?[^\s#<>)\]\"'`]*)?(?:#note_(?P<note>\d+))?"
+)
+_WHOLE_SHORT = re.compile(rf"(?P<path>{_PATH})?(?P<sigil>[#!]?)(?P<iid>\d{{1,10}})\Z")
+
+_FENCE = re.compile(
+    r"^(?P<fence> {0,3}(`{3,}|~{3,}))[^\n]*\n(?:.*?\n)??(?: {0,3}\2[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+def parse_reference(text: str) -> EntityRef | None:
+    """What a person typed on the command line: `12`, `#12`, `!12`, `group/project#12` or a URL."""
+    text = text.strip()
+    if "://" in text:
+        return parse_url(text)
+    match = _WHOLE_SHORT.match(text)
+    if match is None or (match["path"] and not match["sigil"]):
+        return None
+    kind = {"#": Kind.ISSUE, "!": Kind.MERGE_REQUEST}.get(match["sigil"])
+    return EntityRef(int(match["iid"]), kind, match["path"])
+
+
+def parse_url(text: str) -> EntityRef | None:
+    parts = urlsplit(text)
+    match = _URL.match(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
+    if match is None:
+        return None
+    kind = Kind.MERGE_REQUEST if match["what"] == "merge_requests" else Kind.ISSUE
+    note = re.fullmatch(r"note_(\d+)", parts.fragment)
+    return EntityRef(int(match["iid"]), kind, match["path"], match["origin"].lower(), int(note[1]) if note else None)
+
+
+def find_mentions(text: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef]:
+    """Every entity a Markdown text names, each once, in order of appearance.
+
+    `home` is the path of the project the text stands in: `#5` means its issue 5, and a bare
+    `sibling#5` one of its namespace. URLs count when their origin is one of `origins`. Code and HTML
+    comments are no text, as on GitLab.
+    """
+    if not _may_mention(text):
+        return
+    seen = set()
+    prose = _prose(text)
+    for ref in _found(prose, home, origins):
+        key = (ref.kind, (ref.project_path or home).casefold(), ref.iid)
+        if key not in seen:
+            seen.add(key)
+            yield ref
+
+
+def _may_mention(text: str) -> bool:
+    return "#" in text or "!" in text or "://" in text
+
+
+def _prose(text: str) -> str:
+    if "<!--" in text:
+        text = _COMMENT.sub(" ", text)
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub(" ", text)
+    if "`" in text:
+        text = _INLINE_CODE.sub(" ", text)
+    return text
+
+
+def _found(prose: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef]:
+    rest = prose
+    if "://" in prose:
+        for match in _URL.finditer(prose):
+            origin = match["origin"].lower()
+            if origin in origins:
+                kind = Kind.MERGE_REQUEST if match["what"] == "merge_requests" else Kind.ISSUE
+                note = int(match["note"]) if match["note"] else None
+                yield EntityRef(int(match["iid"]), kind, match["path"], origin, note)
+        # What looks short inside any address (`…/issues#12`, `…!5`) is part of the address.
+        rest = re.sub(r"https?://\S+", " ", prose)
+    for match in _SHORT.finditer(rest):
+        yield _short(match, home)
+
+
+def _short(match: re.Match[str], home: str) -> EntityRef:
+    kind = Kind.ISSUE if match["sigil"] == "#" else Kind.MERGE_REQUEST
+    path = match["path"]
+    if path and "/" not in path:
+        namespace = home.rpartition("/")[0]
+        path = f"{namespace}/{path}" if namespace else path
+    return EntityRef(int(match["iid"]), kind, path)
+
+
+class _Form(Struct, frozen=True):
+    pattern: re.Pattern[str]
+    reference_type: ReferenceType
+    relation: str
+    inward: bool = False
+    withdrawn: bool = False
+
+
+def _form(
+    pattern: str,
+    reference_type: ReferenceType,
+    relation: str,
+    *,
+    inward: bool = False,
+    withdrawn: bool = False,
+) -> _Form:
+    return _Form(re.compile(pattern, re.IGNORECASE), reference_type, relation, inward, withdrawn)
+
+
+_C, _M, _R = ReferenceType.CLOSES, ReferenceType.MENTIONED, ReferenceType.RELATED
+_NOUN = r"(?:issue|merge request|incident|task|ticket|epic|work item)"
+
+# The sentences GitLab writes (SystemNotes::* of its source, old releases included), most telling first.
+_FORMS = (
+    _form(r"^mentioned in (?!commit\b|epic\b)", _M, "mentioned_in", inward=True),
+    _form(r"^(?:status changed to )?closed (?:via|by) (?!commit\b)", _C, "closed_by", inward=True),
+    _form(rf"^marked this {_NOUN} as (?:a )?duplicate of ", _R, "duplicate_of"),
+    _form(rf"^marked .* as a duplicate of this {_NOUN}", _R, "duplicated_by", inward=True),
+    _form(rf"^marked this {_NOUN} as (?:related|linked) to ", _R, "relates_to"),
+    _form(rf"^(?:marked this {_NOUN} as|is) blocked by ", _R, "blocked_by", inward=True),
+    _form(rf"^(?:marked this {_NOUN} as blocking|blocks|is blocking) ", _R, "blocks"),
+    _form(r"^removed the relation (?:with|to) ", _R, "relates_to", withdrawn=True),
+    _form(r"^moved to ", _R, "moved_to"),
+    _form(r"^moved from ", _R, "moved_from", inward=True),
+    _form(r"^cloned to ", _R, "cloned_to"),
+    _form(r"^cloned from ", _R, "cloned_from", inward=True),
+    _form(rf"^(?:added|assigned) .* as (?:a )?child {_NOUN}", _R, "parent_of"),
+    _form(rf"^(?:removed) .* as (?:a )?child {_NOUN}|^removed child {_NOUN}", _R, "parent_of", withdrawn=True),
+    _form(rf"^added child {_NOUN} ", _R, "parent_of"),
+    _form(
+        rf"^(?:added|set|assigned) .* as (?:the )?parent {_NOUN}|^added parent {_NOUN}",
+        _R,
+        "child_of",
+        inward=True,
+    ),
+    _form(
+        rf"^removed .* as (?:the )?parent {_NOUN}|^removed parent {_NOUN}",
+        _R,
+        "child_of",
+        inward=True,
+        withdrawn=True,
+    ),
+    _form(r"^created merge request .* to address this", _R, "addressed_by", inward=True),
+    _form(rf"^created {_NOUN} ", _R, "continued_in"),
+    _form(r"^created #\d+ to continue this discussion", _R, "continued_in"),
+    _form(rf"^(?:moved|promoted) .* from {_NOUN} ", _R, "moved_from", inward=True),
+)
+
+
+def parse_system_note(body: str, home: str, origins: frozenset[str]) -> Iterator[Observation]:
+    """The references one of GitLab's own sentences tells, or none."""
+    if not _may_mention(body):
+        return
+    sentence = body.strip().strip("*").strip()
+    for form in _FORMS:
+        if not form.pattern.search(sentence):
+            continue
+        line = sentence.split("\n", 1)[0]
+        for ref in _found(line, home, origins):
+            yield Observation(ref, form.reference_type, form.relation, form.inward, form.withdrawn)
+        return

@@ -1,0 +1,1 @@
+"""One function per thing a user can do; faces call these and nothing below."""

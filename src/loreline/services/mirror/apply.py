@@ -1,0 +1,226 @@
+"""GitLab's answers into rows: the one place where sync and replay write. Runs inside a transaction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import apsw
+from msgspec import Struct
+
+from loreline.core import plans
+from loreline.core.entities import Entity, Kind
+from loreline.gitlab import decode
+from loreline.services.mirror import sightings
+from loreline.services.mirror.sightings import Surroundings
+from loreline.store import code, entities, events, payloads, projects, queue, references, threads
+from loreline.store.entities import EntityKey
+from loreline.store.queue import JobType
+
+Rows = Counter[str]
+"""Rows written, by the name of what they are."""
+
+
+def entity_page(
+    db: apsw.Connection,
+    project: projects.MirroredProject,
+    kind: Kind,
+    told: Sequence[tuple[Entity, bytes]],
+    *,
+    fetched_at: int,
+    now: int,
+) -> Rows:
+    """A page of a listing: write what is new or different and ask for the dependents that may have changed."""
+    rows: Rows = Counter()
+    around = Surroundings(db, project)
+    paths = projects.paths(db, project.id)
+    known = entities.known(db, project.id, kind, [entity.gitlab_id for entity, _ in told])
+    unchanged = []
+    for entity, item in told:
+        before = known.get(entity.gitlab_id)
+        listed = plans.Listed(
+            iid=entity.iid,
+            activity_key=plans.activity_key(entity),
+            code_key=plans.code_key(entity),
+            payload_hash=payloads.body_hash(item),
+        )
+        decision = plans.decide(before, listed)
+        if before is not None and decision.nothing:
+            unchanged.append(before.id)
+            continue
+        payload_id, _ = payloads.put(db, project.id, kind.value, entity.gitlab_id, item, fetched_at=fetched_at)
+        local_id = entities.upsert(
+            db,
+            project,
+            kind,
+            entity,
+            raw_payload_id=payload_id,
+            activity_key=listed.activity_key,
+            code_key=listed.code_key,
+            seen_at=now,
+        )
+        key = EntityKey(
+            kind, local_id, project.id, project.instance_id, entity.gitlab_id, entity.iid, entity.updated_at
+        )
+        if before is None:
+            references.entity_arrived(db, project.instance_id, kind, local_id, paths, entity.iid)
+            if kind is Kind.MERGE_REQUEST:
+                sightings.request_arrived(db, key, now)
+        sightings.description_seen(around, key, entity.description, now)
+        jobs = queue.job_types(kind, talk=decision.talk, code=decision.code)
+        queue.enqueue(db, project.id, kind, local_id, entity.iid, jobs, now)
+        rows[kind.plural] += 1
+    entities.seen(db, kind, unchanged, now)
+    return rows
+
+
+class Page(Struct, frozen=True):
+    """One answer of a dependents list, as bytes and as `decode.DEPENDENTS` reads it."""
+
+    body: bytes
+    value: Any
+
+
+class _Write(Struct, frozen=True):
+    """What a writer of dependents gets."""
+
+    db: apsw.Connection
+    project: projects.MirroredProject
+    entity: EntityKey
+    pages: Sequence[Page]
+    payload_ids: Sequence[int]
+    now: int
+
+    @property
+    def items(self) -> list[Any]:
+        return [item for page in self.pages for item in page.value]
+
+    def around(self) -> Surroundings:
+        return Surroundings(self.db, self.project)
+
+
+def dependents(
+    db: apsw.Connection,
+    project: projects.MirroredProject,
+    entity: EntityKey,
+    answers: Mapping[str, Sequence[Page]],
+    *,
+    fetched_at: int,
+    now: int,
+    force: bool = False,
+) -> Rows:
+    """All pages of an entity's dependents, by list name: written where they differ from what is stored.
+
+    With `force` the rows are made anew even from the same bytes.
+    """
+    rows: Rows = Counter()
+    for name, pages in answers.items():
+        changed, payload_ids = _keep(db, entity, f"{entity.kind.value}_{name}", pages, fetched_at)
+        if changed or force:
+            rows += _WRITERS[name](_Write(db, project, entity, pages, payload_ids, now))
+        if name == "discussions":
+            entities.discussions_fetched(db, entity.kind, entity.id, fetched_at)
+    return rows
+
+
+def _keep(
+    db: apsw.Connection, entity: EntityKey, resource_type: str, pages: Sequence[Page], fetched_at: int
+) -> tuple[bool, list[int]]:
+    ids, changed = [], False
+    for number, page in enumerate(pages):
+        payload_id, differs = payloads.put(
+            db, entity.project_id, resource_type, entity.gitlab_id, page.body, fetched_at=fetched_at, page=number
+        )
+        ids.append(payload_id)
+        changed |= differs
+    fewer = payloads.drop_pages_from(db, entity.project_id, resource_type, entity.gitlab_id, len(pages))
+    return changed or fewer, ids
+
+
+def _discussions(write: _Write) -> Rows:
+    db, entity = write.db, write.entity
+    stored = threads.hashes(db, entity)
+    changed, moved = [], []
+    present: set[str] = set()
+    for payload_id, page in zip(write.payload_ids, write.pages, strict=True):
+        for item in page.value:
+            thread_id = decode.thread_id(item)
+            if thread_id in present:
+                continue  # a list that shifted while it was read may show one twice
+            digest = payloads.body_hash(item)
+            position = len(present)
+            before = stored.get(thread_id)
+            if before is not None and before[1] == digest:
+                if before[2] != position:
+                    moved.append((before[0], position))
+            else:
+                thread = decode.thread(item)
+                if not thread.notes:
+                    continue  # a thread of which the token sees no note is none
+                changed.append(threads.ThreadRow(thread, position, digest, payload_id))
+            present.add(thread_id)
+    gone = [row[0] for thread_id, row in stored.items() if thread_id not in present]
+    notes = threads.write(db, entity, changed, gone)
+    threads.move(db, moved)
+    if changed or gone:
+        sightings.notes_seen(write.around(), entity, threads.texts(db, entity), write.now)
+    return Counter(discussions=len(changed), notes=notes)
+
+
+def _state_events(write: _Write) -> Rows:
+    events.replace_state(write.db, write.entity, write.items)
+    sightings.state_events_seen(write.around(), write.entity, write.now)
+    return Counter(state_events=len(write.items))
+
+
+def _label_events(write: _Write) -> Rows:
+    events.replace_label(write.db, write.entity, write.items)
+    return Counter(label_events=len(write.items))
+
+
+def _milestone_events(write: _Write) -> Rows:
+    events.replace_milestone(write.db, write.entity, write.items)
+    return Counter(milestone_events=len(write.items))
+
+
+def _closes_issues(write: _Write) -> Rows:
+    sightings.closes_seen(write.around(), write.entity, write.items, write.now)
+    return Counter(closes_issues=len(write.items))
+
+
+def _diffs(write: _Write) -> Rows:
+    code.replace_file_changes(write.db, write.entity, write.items)
+    return Counter(file_changes=len(write.items))
+
+
+def _commits(write: _Write) -> Rows:
+    code.replace_commits(write.db, write.entity, write.items)
+    return Counter(commits=len(write.items))
+
+
+def _details(write: _Write) -> Rows:
+    entities.set_details(write.db, write.entity.id, write.pages[0].value)
+    return Counter(details=1)
+
+
+_WRITERS: dict[str, Callable[[_Write], Rows]] = {
+    "discussions": _discussions,
+    "resource_state_events": _state_events,
+    "resource_label_events": _label_events,
+    "resource_milestone_events": _milestone_events,
+    "closes_issues": _closes_issues,
+    "diffs": _diffs,
+    "commits": _commits,
+    "details": _details,
+}
+
+LISTS: dict[JobType, tuple[str, ...]] = {
+    JobType.DISCUSSIONS: ("discussions",),
+    JobType.RESOURCE_EVENTS: ("resource_state_events", "resource_label_events", "resource_milestone_events"),
+    JobType.CLOSES_ISSUES: ("closes_issues",),
+    JobType.DIFFS: ("diffs",),
+    JobType.COMMITS: ("commits",),
+    JobType.DETAILS: ("details",),
+}
+"""Which of GitLab's lists a job reads; 'details' is the entity itself."""

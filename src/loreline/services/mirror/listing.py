@@ -1,0 +1,108 @@
+"""Walking a project's issues or merge requests from where the last sync came to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+
+import apsw
+
+from loreline.core import plans
+from loreline.core.entities import Issue, Kind, MergeRequest
+from loreline.gitlab import decode, endpoints
+from loreline.gitlab.client import Answer, GitLab
+from loreline.gitlab.failures import KeysetRefused
+from loreline.services.mirror import apply
+from loreline.services.mirror.journal import Journal
+from loreline.services.mirror.writer import Writer
+from loreline.store import cursors, projects
+from loreline.store.projects import MirroredProject
+
+Clock = Callable[[], int]
+Told = Sequence[tuple[Issue | MergeRequest, bytes]]
+"""Entities as GitLab tells them, each with its own JSON."""
+
+
+async def list_entities(
+    client: GitLab,
+    writer: Writer,
+    journal: Journal,
+    project: MirroredProject,
+    kind: Kind,
+    clock: Clock,
+    *,
+    from_start: bool = False,
+) -> None:
+    """Bring the entities up to date; each page and the cursor it reaches are one transaction."""
+    journal.progress.stage(f"{project.path}: listing {kind.plural.replace('_', ' ')}")
+    cursor = await writer.run(lambda db: cursors.read(db, project.id, kind))
+    start = None if from_start or cursor is None else plans.listing_start(cursor.updated_at)
+    async for answer in _walk(client, writer, project, kind, start):
+        await store_page(writer, journal, project, kind, answer.value, clock, fetched_at=answer.server_time)
+
+
+async def store_page(
+    writer: Writer,
+    journal: Journal,
+    project: MirroredProject,
+    kind: Kind,
+    told: Told,
+    clock: Clock,
+    *,
+    fetched_at: int | None,
+    advance: bool = True,
+) -> None:
+    if not told:
+        return
+    now = clock()
+    last = max((entity.updated_at, entity.gitlab_id) for entity, _ in told)
+
+    def work(db: apsw.Connection) -> apply.Rows:
+        rows = apply.entity_page(db, project, kind, told, fetched_at=fetched_at or now, now=now)
+        if advance:
+            cursors.advance(db, project.id, kind, cursors.Cursor(*last))
+        return rows
+
+    journal.rows += await writer.run(work)
+    journal.progress.listed(len(told))
+
+
+async def _walk(
+    client: GitLab, writer: Writer, project: MirroredProject, kind: Kind, start: int | None
+) -> AsyncIterator[Answer[Told]]:
+    if kind is Kind.ISSUE and await writer.run(lambda db: projects.keyset_issues(db, project.instance_id)) is not False:
+        target = endpoints.entities(kind, project.gitlab_id, updated_after=start, keyset=True)
+        decoded: Callable[[bytes], Told] = partial(decode.entities, kind)
+        try:
+            async for answer in client.pages(target, decoded):
+                yield answer
+        except KeysetRefused:
+            await writer.run(lambda db: projects.remember_keyset_issues(db, project.instance_id, offered=False))
+        else:
+            await writer.run(lambda db: projects.remember_keyset_issues(db, project.instance_id, offered=True))
+            return
+    async for answer in _walk_by_time(client, project, kind, start):
+        yield answer
+
+
+async def _walk_by_time(
+    client: GitLab, project: MirroredProject, kind: Kind, start: int | None
+) -> AsyncIterator[Answer[Told]]:
+    """Pages by offset, but each begins anew at the moment the last one reached.
+
+    An entity that is changed while we list goes to the end and moves all behind it one place up: a plain
+    second page would miss one. Only within one and the same moment does the offset count.
+    """
+    decoded: Callable[[bytes], Told] = partial(decode.entities, kind)
+    reached = start
+    target: str | None = endpoints.entities(kind, project.gitlab_id, updated_after=start)
+    while target is not None:
+        answer = await client.get(target, decoded)
+        yield answer
+        target = answer.next_target
+        if target is None or not answer.value:
+            continue
+        newest = max(entity.updated_at for entity, _ in answer.value)
+        if reached is None or newest > reached:
+            reached = newest
+            target = endpoints.entities(kind, project.gitlab_id, updated_after=reached)

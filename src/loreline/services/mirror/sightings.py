@@ -1,0 +1,197 @@
+"""From what GitLab says to reference edges: which two entities, which way, shown by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apsw
+
+from loreline.core.entities import ClosedIssue, Kind
+from loreline.core.references import (
+    EntityRef,
+    Observation,
+    ReferenceType,
+    SourceMethod,
+    find_mentions,
+    parse_system_note,
+)
+from loreline.store import entities, projects, queue, references
+from loreline.store.entities import EntityKey
+from loreline.store.references import End, Sighting
+
+
+class Surroundings:
+    """What the texts of one project are read against; looked up once per batch."""
+
+    def __init__(self, db: apsw.Connection, project: projects.MirroredProject) -> None:
+        self.db = db
+        self.project = project
+        self.origins = projects.web_origins(db, project.instance_id)
+        self._project_ids: dict[str, int | None] = {project.path.casefold(): project.id}
+
+    def end(self, ref: EntityRef) -> End:
+        """The local entity a reference names, or where it would be."""
+        path = ref.project_path or self.project.path
+        kind = ref.kind or Kind.ISSUE
+        key = path.casefold()
+        if key not in self._project_ids:
+            self._project_ids[key] = projects.local_id(self.db, self.project.instance_id, path)
+        project_id = self._project_ids[key]
+        local_id = None if project_id is None else entities.local_id(self.db, project_id, kind, ref.iid)
+        return End(kind, local_id, path, ref.iid)
+
+
+def description_seen(around: Surroundings, entity: EntityKey, description: str | None, now: int) -> None:
+    """Mentions in a description; its own edits are not dated, so the entity's last change stands for them."""
+    me = End(entity.kind, entity.id)
+    sightings = [
+        (
+            SourceMethod.DESCRIPTION,
+            Sighting(me, end, ReferenceType.MENTIONED, "mentions", 0, entity.updated_at),
+        )
+        for end in _others(me, map(around.end, find_mentions(description or "", around.project.path, around.origins)))
+    ]
+    _replace(around, entity, (SourceMethod.DESCRIPTION,), sightings, now)
+
+
+def notes_seen(around: Surroundings, entity: EntityKey, texts: Iterable[tuple[int, bool, str, int]], now: int) -> None:
+    """Mentions in people's notes and the relations GitLab's own notes tell; texts come oldest first."""
+    me = End(entity.kind, entity.id)
+    home = around.project.path
+    found: dict[Any, tuple[SourceMethod, Sighting]] = {}
+    for note_id, is_system, body, created_at in texts:
+        if is_system:
+            for observation in parse_system_note(body, home, around.origins):
+                _system_sighting(found, me, around.end(observation.target), observation, note_id, created_at)
+        else:
+            for end in _others(me, map(around.end, find_mentions(body, home, around.origins))):
+                sighting = Sighting(me, end, ReferenceType.MENTIONED, "mentions", note_id, created_at)
+                found[SourceMethod.NOTE, note_id, end] = (SourceMethod.NOTE, sighting)
+    _replace(around, entity, (SourceMethod.SYSTEM_NOTE, SourceMethod.NOTE), found.values(), now)
+
+
+def _system_sighting(
+    found: dict[Any, tuple[SourceMethod, Sighting]],
+    me: End,
+    other: End,
+    observation: Observation,
+    note_id: int,
+    created_at: int,
+) -> None:
+    if _same(me, other):
+        return
+    if observation.withdrawn:
+        # "removed the relation with #3" takes back whatever related the two before.
+        taken_back = [
+            key
+            for key, (method, sighting) in found.items()
+            if method is SourceMethod.SYSTEM_NOTE
+            and sighting.reference_type is observation.reference_type
+            and other in (sighting.source, sighting.target)
+        ]
+        for key in taken_back:
+            del found[key]
+        return
+    source, target = (other, me) if observation.inward else (me, other)
+    sighting = Sighting(source, target, observation.reference_type, observation.relation, note_id, created_at)
+    found[SourceMethod.SYSTEM_NOTE, note_id, other] = (SourceMethod.SYSTEM_NOTE, sighting)
+
+
+def closes_seen(around: Surroundings, request: EntityKey, closed: Iterable[ClosedIssue], now: int) -> None:
+    """What GitLab's API says a merge request closes."""
+    me = End(request.kind, request.id)
+    sightings = []
+    for issue in closed:
+        target = _closed_end(around, issue)
+        if target is not None:
+            sighting = Sighting(me, target, ReferenceType.CLOSES, "closes", 0, None)
+            sightings.append((SourceMethod.API_CLOSES_ISSUES, sighting))
+    _replace(around, request, (SourceMethod.API_CLOSES_ISSUES,), sightings, now)
+
+
+def _closed_end(around: Surroundings, issue: ClosedIssue) -> End | None:
+    if issue.external is not None:
+        return End(Kind.ISSUE, external=issue.external)
+    project = around.project
+    path = issue.project_path
+    if issue.gitlab_project_id not in (None, project.gitlab_id):
+        other = projects.by_gitlab_id(around.db, project.instance_id, issue.gitlab_project_id or 0)
+        path = other.path if other else path
+    elif issue.gitlab_project_id == project.gitlab_id:
+        path = project.path
+    return around.end(EntityRef(issue.iid or 0, Kind.ISSUE, path)) if path else None
+
+
+def state_events_seen(around: Surroundings, entity: EntityKey, now: int) -> None:
+    """Which merge requests closed an entity, by its stored state events.
+
+    These name the cause by its global id only: until it is mirrored there is no edge, just the event's row.
+    """
+    me = End(entity.kind, entity.id)
+    owner = entities.owner_column(entity.kind)
+    rows = around.db.execute(
+        "SELECT e.gitlab_id, e.created_at, m.id FROM resource_state_events e JOIN merge_requests m"
+        " ON m.gitlab_id = e.source_merge_request_id JOIN projects p ON p.id = m.project_id"
+        f" WHERE e.{owner} = ? AND e.state = 'closed' AND p.instance_id = ?",
+        (entity.id, entity.instance_id),
+    ).fetchall()
+    sightings = [
+        (
+            SourceMethod.API_STATE_EVENT,
+            Sighting(End(Kind.MERGE_REQUEST, request_id), me, ReferenceType.CLOSES, "closes", event_id, created_at),
+        )
+        for event_id, created_at, request_id in rows
+    ]
+    _replace(around, entity, (SourceMethod.API_STATE_EVENT,), sightings, now)
+
+
+def request_arrived(db: apsw.Connection, request: EntityKey, now: int) -> None:
+    """A merge request that state events have been naming by its global id."""
+    rows = db.execute(
+        "SELECT DISTINCT e.project_id, e.issue_id, e.merge_request_id FROM resource_state_events e"
+        " JOIN projects p ON p.id = e.project_id WHERE e.source_merge_request_id = ? AND p.instance_id = ?",
+        (request.gitlab_id, request.instance_id),
+    ).fetchall()
+    for _project_id, issue_id, merge_request_id in rows:
+        kind = Kind.ISSUE if issue_id is not None else Kind.MERGE_REQUEST
+        entity = entities.by_id(db, kind, issue_id if issue_id is not None else merge_request_id)
+        if entity is not None:
+            project = projects.by_id(db, entity.project_id)
+            state_events_seen(Surroundings(db, project), entity, now)
+
+
+def _replace(
+    around: Surroundings,
+    entity: EntityKey,
+    methods: tuple[SourceMethod, ...],
+    sightings: Iterable[tuple[SourceMethod, Sighting]],
+    now: int,
+) -> None:
+    fresh = references.replace_sightings(around.db, entity.instance_id, (entity.kind, entity.id), methods, sightings)
+    # GitLab writes "mentioned in …" on the mentioned side without touching it, so no list will ever show
+    # that its threads have grown: a mention younger than our reading of them sends us there.
+    for sighting in fresh:
+        if sighting.seen_at is None or sighting.source.id != entity.id or sighting.source.kind is not entity.kind:
+            continue
+        target = sighting.target
+        if target.id is not None and entities.threads_read_before(around.db, target.kind, target.id, sighting.seen_at):
+            mentioned = entities.by_id(around.db, target.kind, target.id)
+            if mentioned is not None:
+                queue.enqueue(
+                    around.db,
+                    mentioned.project_id,
+                    target.kind,
+                    mentioned.id,
+                    mentioned.iid,
+                    (queue.JobType.DISCUSSIONS,),
+                    now,
+                )
+
+
+def _others(me: End, ends: Iterable[End]) -> Iterator[End]:
+    return (end for end in ends if not _same(me, end))
+
+
+def _same(one: End, other: End) -> bool:
+    return one.id is not None and one.id == other.id and one.kind is other.kind

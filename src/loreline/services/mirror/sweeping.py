@@ -1,0 +1,116 @@
+"""Finding what no list of changes can show: what was deleted, hidden, or changed without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import apsw
+
+from loreline.core import plans
+from loreline.core.entities import Kind
+from loreline.errors import GitLabNotFound, LoreError
+from loreline.gitlab import decode, endpoints
+from loreline.gitlab.client import GitLab
+from loreline.services.mirror.journal import Journal
+from loreline.services.mirror.listing import store_page
+from loreline.services.mirror.writer import Writer
+from loreline.store import entities, projects
+from loreline.store.entities import EntityKey
+from loreline.store.projects import MirroredProject
+
+
+async def sweep_slice(
+    client: GitLab,
+    writer: Writer,
+    journal: Journal,
+    project: MirroredProject,
+    kinds: Sequence[Kind],
+    clock: Callable[[], int],
+    sweep_days: int,
+) -> None:
+    """Look again at the share of entities that is due: in `sweep_days` all have had their turn."""
+    now = clock()
+
+    def due(db: apsw.Connection) -> list[tuple[Kind, list[EntityKey]]]:
+        parts = []
+        for kind in kinds:
+            count = projects.entity_count(db, project.id, kind)
+            share = plans.sweep_share(count, project.swept_at, now, sweep_days)
+            parts.append((kind, entities.least_recently_seen(db, project.id, kind, now, share) if share else []))
+        # A share that rounds to nothing stays owed: the time since the last slice goes on growing.
+        if project.swept_at is None or any(keys for _, keys in parts):
+            projects.swept(db, project.id, now)
+        return parts
+
+    for kind, keys in await writer.run(due):
+        await _look_at(client, writer, journal, project, kind, keys, clock)
+
+
+async def sweep_unseen(
+    client: GitLab,
+    writer: Writer,
+    journal: Journal,
+    project: MirroredProject,
+    kind: Kind,
+    clock: Callable[[], int],
+    since: int,
+) -> None:
+    """After a listing of everything: what it did not show is looked at one by one."""
+    count = await writer.run(lambda db: projects.entity_count(db, project.id, kind))
+    keys = await writer.run(lambda db: entities.least_recently_seen(db, project.id, kind, since, count))
+    await _look_at(client, writer, journal, project, kind, keys, clock, of=count)
+    await writer.run(lambda db: projects.swept(db, project.id, clock()))
+
+
+async def _look_at(
+    client: GitLab,
+    writer: Writer,
+    journal: Journal,
+    project: MirroredProject,
+    kind: Kind,
+    keys: Sequence[EntityKey],
+    clock: Callable[[], int],
+    *,
+    of: int | None = None,
+) -> None:
+    gone: list[EntityKey] = []
+    for start in range(0, len(keys), endpoints.PAGE):
+        part = keys[start : start + endpoints.PAGE]
+        shown: set[int] = set()
+        listing = endpoints.entities(kind, project.gitlab_id, iids=[key.iid for key in part])
+        async for answer in client.pages(listing, partial(decode.entities, kind)):
+            shown.update(entity.gitlab_id for entity, _ in answer.value)
+            await store_page(
+                writer, journal, project, kind, answer.value, clock, fetched_at=answer.server_time, advance=False
+            )
+        gone += [key for key in part if key.gitlab_id not in shown and await _is_gone(client, project, key)]
+    if not gone:
+        return
+    if plans.looks_like_lost_access(len(gone), of or len(keys)):
+        journal.failed(
+            project.path,
+            f"sweep of {kind.plural.replace('_', ' ')}",
+            LoreError(
+                f"{len(gone)} of {of or len(keys)} have vanished at once: they are kept, for the token may have lost"
+                " access"
+            ),
+        )
+        return
+    noticed_at = clock()
+
+    def remove(db: apsw.Connection) -> None:
+        for key in gone:
+            entities.delete(db, key, noticed_at=noticed_at)
+
+    await writer.run(remove)
+    journal.rows["deleted"] += len(gone)
+
+
+async def _is_gone(client: GitLab, project: MirroredProject, key: EntityKey) -> bool:
+    """A list may leave out what is still there; only a 404 of the thing itself is believed."""
+    try:
+        answer = await client.get(endpoints.entity(key.kind, project.gitlab_id, key.iid), decode.entity_id)
+    except GitLabNotFound as error:
+        return error.details.get("status") == 404
+    return answer.value != key.gitlab_id

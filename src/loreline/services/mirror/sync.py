@@ -1,0 +1,353 @@
+"""One sync from end to end: lease, projects, listings, dependents, sweep, audit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+import apsw
+from msgspec import Struct
+
+from loreline import credentials
+from loreline.core.entities import Kind
+from loreline.core.times import DAY, SECOND
+from loreline.errors import ConfigInvalid, InvalidValue, LoreError, PartialFailure, SyncRunning
+from loreline.gitlab import decode, endpoints
+from loreline.gitlab.client import Connection, GitLab
+from loreline.services.mirror.draining import FATAL, Drain
+from loreline.services.mirror.journal import Journal
+from loreline.services.mirror.listing import list_entities
+from loreline.services.mirror.progress import Progress
+from loreline.services.mirror.sweeping import sweep_slice, sweep_unseen
+from loreline.services.mirror.targets import Target, find_targets
+from loreline.services.mirror.writer import Writer
+from loreline.settings import Instance, Settings, require_instances
+from loreline.store import entities, lease, payloads, projects, queue, runs, users
+from loreline.store.projects import MirroredProject
+from loreline.store.queue import JobType
+
+_CATALOG_AGE = DAY
+"""Labels, milestones and members are listed anew after this; entities bring the names they use themselves."""
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What this run is to do, beyond the settings."""
+
+    command: str = "sync"
+    full: bool = False
+    reconcile: bool = False
+    force: bool = False
+    events: bool = True
+    kinds: tuple[Kind, ...] = (Kind.ISSUE, Kind.MERGE_REQUEST)
+    projects: tuple[str, ...] = ()
+
+
+class SyncReport(Struct, frozen=True):
+    """What a run did, as robots are told."""
+
+    run: runs.Run
+    projects: list[str]
+    failures: list[runs.Failure]
+    failure_count: int
+    put_off: int
+    """Dependents that failed and wait for a later sync."""
+
+
+Clock = Callable[[], int]
+
+
+async def run_sync(
+    settings: Settings, environ: Mapping[str, str], options: Options, clock: Clock, progress: Progress
+) -> SyncReport:
+    """Bring the mirror up to date. Raises when nothing could be done; else failures stand in the report."""
+    instances = require_instances(settings)
+    _check_targets(instances)
+    clients = [(instance, connect(instance, settings, environ)) for instance in instances]
+    async with Writer(settings.database) as writer:
+        async with _flight(writer, options, clock, progress) as journal:
+            for instance, client in clients:
+                journal.follow(client.traffic)
+                async with client:
+                    await _sync_instance(client, writer, journal, instance, settings, options, clock)
+            if not journal.projects_done:
+                raise journal.first_error or InvalidValue(
+                    f"no configured project matches {' or '.join(options.projects) or 'the groups'}",
+                    hint="see the projects, groups and exclude keys of the configuration",
+                )
+        put_off = await writer.run(lambda db: queue.depth(db, clock()).put_off)
+    status = "partial" if journal.failure_count else "succeeded"
+    return SyncReport(
+        run=journal.run(status, finished_at=clock()),
+        projects=journal.projects_done,
+        failures=journal.failures,
+        failure_count=journal.failure_count,
+        put_off=put_off,
+    )
+
+
+def connect(instance: Instance, settings: Settings, environ: Mapping[str, str]) -> GitLab:
+    """A client for an instance, with its token fetched."""
+    sync = settings.sync
+    return GitLab(
+        Connection(
+            url=instance.url,
+            token=credentials.token(instance, environ),
+            bearer=instance.token_type == "oauth",  # noqa: S105 - a kind of token
+            ca_bundle=instance.ca_bundle,
+            client_cert=instance.client_cert,
+            client_key=instance.client_key,
+            proxy=instance.proxy,
+            concurrency=sync.concurrency,
+            requests_per_second=sync.requests_per_second,
+            timeout_seconds=sync.timeout_seconds,
+            attempts=sync.retries + 1,
+            retry_seconds=sync.retry_seconds,
+        )
+    )
+
+
+def partial_failure(report: SyncReport) -> PartialFailure | None:
+    """The error that ends a sync of which some parts failed."""
+    if not report.failure_count:
+        return None
+    first = report.failures[0]
+    return PartialFailure(
+        f"{report.failure_count} thing{'s' if report.failure_count > 1 else ''} could not be synced,"
+        f" the first: {first.project} {first.subject}: {first.message}",
+        hint="the rest is done; lore sync-status lists them, and the next lore sync tries them again",
+        failures=report.failure_count,
+    )
+
+
+def _check_targets(instances: Sequence[Instance]) -> None:
+    if not any(instance.projects or instance.groups for instance in instances):
+        raise ConfigInvalid(
+            "no project or group is configured", hint='add projects = ["group/project"] to an [[instance]]'
+        )
+
+
+@contextlib.asynccontextmanager
+async def _flight(writer: Writer, options: Options, clock: Clock, progress: Progress) -> AsyncIterator[Journal]:
+    """Single flight: hold the lease, keep its heart beating, and close the audit row however the run ends."""
+    owner = uuid.uuid4().hex
+    started_at = clock()
+
+    def begin(db: apsw.Connection) -> int:
+        running = lease.read(db)
+        if running is not None and running.alive(clock()) and not options.force:
+            raise SyncRunning(
+                f"a sync is running already (process {running.pid} on {running.host})",
+                hint="wait for it, or use --force if you know that it is dead",
+                pid=running.pid,
+                host=running.host,
+            )
+        run_id = runs.start(db, options.command, started_at)
+        lease.take(db, owner, run_id, started_at)
+        queue.release_claims(db)
+        return run_id
+
+    run_id = await writer.run(begin)
+    writer.owner = owner
+    journal = Journal(run_id, options.command, started_at, progress)
+    main = asyncio.current_task()
+    lost: list[BaseException] = []
+
+    async def beat() -> None:
+        try:
+            while True:
+                await asyncio.sleep(lease.HEARTBEAT_MS / SECOND)
+                await writer.run(lambda db: _beat(db, owner, journal, clock))
+        except LoreError as error:
+            lost.append(error)
+            if main is not None:
+                main.cancel()
+
+    heart = asyncio.create_task(beat())
+    try:
+        yield journal
+    except asyncio.CancelledError as cancelled:
+        if lost:
+            main is None or main.uncancel()
+            raise lost[0] from cancelled
+        await _close(writer, owner, journal, "interrupted", clock, "interrupted")
+        raise
+    except BaseException as error:
+        root = _root(error)
+        await _close(writer, owner, journal, "failed", clock, str(root))
+        if root is not error:
+            raise root from error
+        raise
+    else:
+        await _close(writer, owner, journal, "partial" if journal.failure_count else "succeeded", clock, None)
+    finally:
+        heart.cancel()
+        writer.owner = None
+
+
+def _beat(db: apsw.Connection, owner: str, journal: Journal, clock: Clock) -> None:
+    lease.beat(db, owner, clock())
+    runs.progress(db, journal.run("running"))
+
+
+async def _close(writer: Writer, owner: str, journal: Journal, status: str, clock: Clock, error: str | None) -> None:
+    def end(db: apsw.Connection) -> None:
+        runs.progress(db, journal.run(status, finished_at=clock(), error=error))
+        runs.record_failures(db, journal.run_id, journal.failures)
+        queue.release_claims(db)
+        lease.release(db, owner)
+
+    # If even this can't be written, the error under way says why; the next run finds the lease dead.
+    with contextlib.suppress(LoreError):
+        await asyncio.shield(writer.run(end))
+
+
+def _root(error: BaseException) -> BaseException:
+    """What a task group wrapped."""
+    while isinstance(error, BaseExceptionGroup):
+        error = next((inner for inner in error.exceptions if isinstance(inner, LoreError)), error.exceptions[0])
+    return error
+
+
+async def _sync_instance(
+    client: GitLab,
+    writer: Writer,
+    journal: Journal,
+    instance: Instance,
+    settings: Settings,
+    options: Options,
+    clock: Clock,
+) -> None:
+    instance_id = await writer.run(lambda db: projects.instance_id(db, instance.url))
+    journal.progress.stage(f"{instance.name}: finding projects")
+    known = [
+        await _store_project(writer, instance_id, target, clock)
+        async for target in find_targets(client, instance, options.projects, journal.failed)
+    ]
+    if not known:
+        return
+    by_id = {project.id: project for project in known}
+    fed = asyncio.Event()
+    drain = Drain(client, writer, journal, instance_id, by_id, options.kinds, _wanted_jobs(settings, options), clock)
+    enabled = await writer.run(lambda db: {project.id: projects.enabled_kinds(db, project.id) for project in known})
+
+    async def feed() -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                limit = asyncio.Semaphore(4)
+                for project in known:
+                    kinds = tuple(kind for kind in options.kinds if kind in enabled[project.id])
+                    group.create_task(
+                        _feed_project(limit, client, writer, journal, project, kinds, settings, options, clock)
+                    )
+        finally:
+            fed.set()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(feed())
+        group.create_task(drain.run(fed))
+
+
+async def _store_project(writer: Writer, instance_id: int, target: Target, clock: Clock) -> MirroredProject:
+    def work(db: apsw.Connection) -> MirroredProject:
+        project = projects.upsert(db, instance_id, target.project)
+        payload_id, _ = payloads.put(db, project.id, "project", project.gitlab_id, target.body, fetched_at=clock())
+        projects.link_payload(db, project.id, payload_id)
+        return project
+
+    return await writer.run(work)
+
+
+def _wanted_jobs(settings: Settings, options: Options) -> list[JobType]:
+    """What is switched off is queued all the same: switched on again, nothing is missing."""
+    off = set()
+    if not (settings.sync.events and options.events):
+        off.add(JobType.RESOURCE_EVENTS)
+    if not settings.sync.file_changes:
+        off.add(JobType.DIFFS)
+    return [job for job in JobType if job not in off]
+
+
+async def _feed_project(
+    limit: asyncio.Semaphore,
+    client: GitLab,
+    writer: Writer,
+    journal: Journal,
+    project: MirroredProject,
+    kinds: Sequence[Kind],
+    settings: Settings,
+    options: Options,
+    clock: Clock,
+) -> None:
+    started_at = clock()
+    everything = options.full or options.reconcile
+
+    async def part(subject: str, work: Awaitable[None]) -> bool:
+        """One part's failure is told and the others go on."""
+        try:
+            await work
+        except FATAL:
+            raise
+        except Exception as error:  # noqa: BLE001
+            journal.failed(project.path, subject, error)
+            return False
+        return True
+
+    async with limit:
+        if options.full:
+            await writer.run(lambda db: _start_over(db, project, kinds, clock()))
+        await writer.run(lambda db: _enqueue_unsettled(db, project, kinds, clock()))
+        fetched_at = project.catalog_fetched_at
+        if everything or fetched_at is None or clock() - fetched_at > _CATALOG_AGE:
+            await part("labels, milestones and members", _refresh_catalog(client, writer, project, clock))
+
+        async def list_all(kind: Kind) -> None:
+            await list_entities(client, writer, journal, project, kind, clock, from_start=everything)
+            if everything:
+                await sweep_unseen(client, writer, journal, project, kind, clock, started_at)
+
+        listed = [await part(kind.plural.replace("_", " "), list_all(kind)) for kind in kinds]
+        if not everything:
+            due = sweep_slice(client, writer, journal, project, kinds, clock, settings.sync.sweep_days)
+            await part("sweep", due)
+    if any(listed) or not kinds:
+        journal.projects_done.append(project.path)
+
+
+def _start_over(db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], now: int) -> None:
+    """Everything is wanted again; said in the queue itself, so that a kill changes nothing."""
+    for kind in kinds:
+        queue.enqueue_all(db, project.id, kind, queue.job_types(kind, talk=True, code=True), now)
+    queue.make_ready(db, [project.id])
+
+
+def _enqueue_unsettled(db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], now: int) -> None:
+    for kind in kinds:
+        for local_id, iid in entities.unsettled(db, project.id, kind):
+            queue.enqueue(db, project.id, kind, local_id, iid, (JobType.DISCUSSIONS,), now)
+
+
+async def _refresh_catalog(client: GitLab, writer: Writer, project: MirroredProject, clock: Clock) -> None:
+    """The project's labels, milestones and members, whole lists at once."""
+    labels = [answer async for answer in client.pages(endpoints.labels(project.gitlab_id), decode.labels)]
+    milestones = [answer async for answer in client.pages(endpoints.milestones(project.gitlab_id), decode.milestones)]
+    members = [answer async for answer in client.pages(endpoints.users(project.gitlab_id), decode.users)]
+
+    def work(db: apsw.Connection) -> None:
+        now = clock()
+        bodies = {
+            "labels": [answer.body for answer in labels],
+            "milestones": [answer.body for answer in milestones],
+            "users": [answer.body for answer in members],
+        }
+        for name, pages in bodies.items():
+            for number, body in enumerate(pages):
+                payloads.put(db, project.id, name, project.gitlab_id, body, fetched_at=now, page=number)
+            payloads.drop_pages_from(db, project.id, name, project.gitlab_id, len(pages))
+        projects.replace_labels(db, project.id, [label for answer in labels for label in answer.value])
+        projects.replace_milestones(db, project.id, [one for answer in milestones for one in answer.value])
+        users.upsert(db, project.instance_id, [user for answer in members for user in answer.value])
+        projects.catalog_fetched(db, project.id, now)
+
+    await writer.run(work)

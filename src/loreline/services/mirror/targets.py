@@ -1,0 +1,85 @@
+"""Which projects an instance's settings mean: named ones, those of groups, without the excluded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from loreline.core.entities import Project
+from loreline.errors import AuthenticationFailed, GitLabNotFound, LoreError
+from loreline.gitlab import decode, endpoints
+from loreline.gitlab.client import GitLab
+from loreline.settings import Instance
+
+
+class Target(Struct, frozen=True):
+    project: Project
+    body: bytes
+
+
+Failed = Callable[[str, str, BaseException], None]
+
+
+async def find_targets(
+    client: GitLab, instance: Instance, wanted: tuple[str, ...], failed: Failed
+) -> AsyncIterator[Target]:
+    """Each project once. One that can't be had is told to `failed`; a refused token ends it all.
+
+    `wanted` narrows them to those paths.
+    """
+    seen: set[int] = set()
+    for path in instance.projects:
+        if wanted and not any(_names(one, path) for one in wanted):
+            continue
+        try:
+            answer = await client.get(endpoints.project(path), decode.project)
+        except AuthenticationFailed:
+            raise
+        except LoreError as error:
+            failed(path, "project", _missing(error, path))
+            continue
+        if answer.value.gitlab_id not in seen:
+            seen.add(answer.value.gitlab_id)
+            yield Target(answer.value, answer.body)
+    for group in instance.groups:
+        try:
+            async for target in _group_targets(client, instance, group):
+                path = target.project.path
+                if target.project.gitlab_id in seen or _excluded(path, instance.exclude):
+                    continue
+                if wanted and not any(_names(one, path) for one in wanted):
+                    continue
+                seen.add(target.project.gitlab_id)
+                yield target
+        except AuthenticationFailed:
+            raise
+        except LoreError as error:
+            failed(group, "group", _missing(error, group))
+
+
+async def _group_targets(client: GitLab, instance: Instance, group: str) -> AsyncIterator[Target]:
+    listing = endpoints.group_projects(group, archived=instance.include_archived)
+    async for answer in client.pages(listing, decode.split_items):
+        for body in answer.value:
+            yield Target(decode.project(body), body)
+
+
+def _excluded(path: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(path.casefold(), pattern.casefold()) for pattern in patterns)
+
+
+def _names(wanted: str, path: str) -> bool:
+    """`--project` takes a full path or its last parts."""
+    return f"/{path}".casefold().endswith(f"/{wanted.strip('/')}".casefold())
+
+
+def _missing(error: LoreError, path: str) -> LoreError:
+    if not isinstance(error, GitLabNotFound):
+        return error
+    return type(error)(
+        f"{path} is not there, or this token may not see it: {error.message}",
+        hint="check the path in the configuration, and that the token's user is a member",
+        **error.details,
+    )

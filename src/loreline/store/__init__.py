@@ -1,0 +1,1 @@
+"""The only SQL on our data: plain functions over one SQLite connection, one module per subject."""

@@ -1,0 +1,182 @@
+"""References: edges between entities, each once, with everything that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import apsw
+from msgspec import Struct
+
+from loreline.core.entities import Kind
+from loreline.core.references import ReferenceType, SourceMethod
+
+
+class End(Struct, frozen=True):
+    """One end of an edge: a local entity, or where it would be found."""
+
+    kind: Kind
+    id: int | None = None
+    project_path: str | None = None
+    iid: int | None = None
+    external: str | None = None
+
+
+class Sighting(Struct, frozen=True):
+    """An edge as one source shows it."""
+
+    source: End
+    target: End
+    reference_type: ReferenceType
+    relation: str
+    origin_id: int
+    seen_at: int | None
+
+
+def replace_sightings(
+    db: apsw.Connection,
+    instance_id: int,
+    observer: tuple[Kind, int],
+    methods: Iterable[SourceMethod],
+    sightings: Iterable[tuple[SourceMethod, Sighting]],
+) -> list[Sighting]:
+    """Make these the sightings an entity's data gives by these methods; returns those that are new.
+
+    What was seen before and no longer is goes, and an edge without any sighting left goes with it.
+    """
+    kind, local_id = observer
+    before: set[tuple[str, int, int]] = set()
+    for method in methods:
+        before.update(
+            db.execute(
+                "SELECT source_method, origin_id, reference_id FROM reference_sources"
+                " WHERE observer_type = ? AND observer_id = ? AND source_method = ?",
+                (kind.value, local_id, method.value),
+            ).fetchall()
+        )
+    fresh: list[Sighting] = []
+    rows: list[tuple[object, ...]] = []
+    now: set[tuple[str, int, int]] = set()
+    for method, sighting in sightings:
+        reference_id = _edge(db, instance_id, sighting)
+        key = (method.value, sighting.origin_id, reference_id)
+        if key in now:
+            continue
+        now.add(key)
+        if key not in before:
+            fresh.append(sighting)
+            rows.append((kind.value, local_id, *key, sighting.relation, sighting.seen_at))
+    db.executemany(
+        "INSERT INTO reference_sources (observer_type, observer_id, source_method, origin_id, reference_id, relation,"
+        " seen_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        rows,
+    )
+    stale = before - now
+    if stale:
+        db.executemany(
+            "DELETE FROM reference_sources WHERE observer_type = ? AND observer_id = ? AND source_method = ?"
+            " AND origin_id = ? AND reference_id = ?",
+            [(kind.value, local_id, *key) for key in stale],
+        )
+        _drop_unseen(db, {key[2] for key in stale})
+    return fresh
+
+
+def _edge(db: apsw.Connection, instance_id: int, sighting: Sighting) -> int:
+    source, target = sighting.source, sighting.target
+    row = db.execute(
+        "INSERT INTO entity_references (instance_id, source_entity_type, source_entity_id, source_project_path,"
+        " source_entity_iid, target_entity_type, target_entity_id, target_project_path, target_entity_iid,"
+        " external_key, reference_type, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET created_at = coalesce(min(created_at, excluded.created_at), created_at,"
+        " excluded.created_at) RETURNING id",
+        (
+            instance_id,
+            source.kind.value,
+            source.id,
+            None if source.id else source.project_path,
+            None if source.id else source.iid,
+            target.kind.value,
+            target.id,
+            None if target.id else target.project_path,
+            None if target.id else target.iid,
+            target.external,
+            sighting.reference_type.value,
+            sighting.seen_at,
+        ),
+    ).fetchone()
+    return cast(int, row[0])
+
+
+def _drop_unseen(db: apsw.Connection, reference_ids: Iterable[int]) -> None:
+    db.executemany(
+        "DELETE FROM entity_references WHERE id = ?"
+        " AND NOT EXISTS (SELECT 1 FROM reference_sources WHERE reference_id = entity_references.id)",
+        [(reference_id,) for reference_id in reference_ids],
+    )
+
+
+def entity_arrived(
+    db: apsw.Connection, instance_id: int, kind: Kind, local_id: int, paths: Iterable[str], iid: int
+) -> None:
+    """Fill in the id of an end that edges have been waiting for, under whichever of the project's paths."""
+    for path in paths:
+        for end in ("source", "target"):
+            waiting = db.execute(
+                f"SELECT id FROM entity_references WHERE {end}_project_path = ? AND {end}_entity_iid = ?"
+                f" AND {end}_entity_id IS NULL AND {end}_entity_type = ? AND instance_id = ?",
+                (path, iid, kind.value, instance_id),
+            ).fetchall()
+            for (reference_id,) in waiting:
+                _resolve(db, reference_id, end, local_id)
+
+
+def _resolve(db: apsw.Connection, reference_id: int, end: str, local_id: int) -> None:
+    resolved = (
+        f"UPDATE OR IGNORE entity_references SET {end}_entity_id = ?, {end}_project_path = NULL,"
+        f" {end}_entity_iid = NULL WHERE id = ? RETURNING id"
+    )
+    if db.execute(resolved, (local_id, reference_id)).fetchall():
+        return
+    # The same edge is known by the id already (through another path of the project): its sightings join it.
+    other = "target" if end == "source" else "source"
+    twin = db.execute(
+        f"SELECT t.id FROM entity_references w JOIN entity_references t ON t.{end}_entity_type = w.{end}_entity_type"
+        f" AND t.{end}_entity_id = ? AND t.{other}_entity_type = w.{other}_entity_type"
+        f" AND t.{other}_entity_id IS w.{other}_entity_id AND t.{other}_project_path IS w.{other}_project_path"
+        f" AND t.{other}_entity_iid IS w.{other}_entity_iid AND t.reference_type = w.reference_type"
+        " WHERE w.id = ?",
+        (local_id, reference_id),
+    ).fetchone()
+    if twin is not None:
+        db.execute(
+            "UPDATE OR IGNORE reference_sources SET reference_id = ? WHERE reference_id = ?",
+            (twin[0], reference_id),
+        )
+        db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
+
+
+def entity_deleted(db: apsw.Connection, kind: Kind, local_id: int, path: str, iid: int) -> None:
+    """Forget what the entity itself showed; edges that others show keep its path and number instead of its id."""
+    shown = db.execute(
+        "DELETE FROM reference_sources WHERE observer_type = ? AND observer_id = ? RETURNING reference_id",
+        (kind.value, local_id),
+    ).fetchall()
+    _drop_unseen(db, {row[0] for row in shown})
+    for end, other in (("source", "target"), ("target", "source")):
+        edges = db.execute(
+            f"SELECT id, {other}_entity_id IS NULL FROM entity_references"
+            f" WHERE {end}_entity_type = ? AND {end}_entity_id = ?",
+            (kind.value, local_id),
+        ).fetchall()
+        for reference_id, nothing_local_left in edges:
+            if nothing_local_left:
+                db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
+                continue
+            changed = db.execute(
+                f"UPDATE OR IGNORE entity_references SET {end}_entity_id = NULL, {end}_project_path = ?,"
+                f" {end}_entity_iid = ? WHERE id = ? RETURNING id",
+                (path, iid, reference_id),
+            ).fetchall()
+            if not changed:
+                db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
