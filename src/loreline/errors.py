@@ -23,6 +23,7 @@ Anything else that escapes is a fault of ours: exit code 1. Ctrl-C exits with 13
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 
@@ -41,6 +42,14 @@ class LoreError(Exception):
         self.message = message
         self.hint = hint
         self.details = details
+
+    def __reduce__(self) -> tuple[Callable[..., LoreError], tuple[object, ...]]:
+        """Errors cross from the writer's process into ours."""
+        return _rebuilt, (type(self), self.message, self.hint, self.details)
+
+
+def _rebuilt(kind: type[LoreError], message: str, hint: str | None, details: dict[str, object]) -> LoreError:
+    return kind(message, hint=hint, **details)
 
 
 class UsageError(LoreError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -249,18 +249,6 @@ _USERS = msgspec.json.Decoder(list[wire.User])
 _USER = msgspec.json.Decoder(wire.User)
 _TOKEN = msgspec.json.Decoder(wire.Token)
 _VERSION = msgspec.json.Decoder(wire.Version)
-
-DEPENDENTS: dict[str, Callable[[bytes], Any]] = {
-    "discussions": split_items,
-    "resource_state_events": state_events,
-    "resource_label_events": label_events,
-    "resource_milestone_events": milestone_events,
-    "closes_issues": closed_issues,
-    "diffs": file_changes,
-    "commits": commits,
-    "details": merge_request_details,
-}
-"""How each kind of dependents is read; of threads only what has changed is decoded further."""
 
 
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:

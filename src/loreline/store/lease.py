@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import uuid
 
 import apsw
 from msgspec import Struct
@@ -12,6 +13,14 @@ from loreline.core.times import SECOND
 
 HEARTBEAT_MS = 5 * SECOND
 DEAD_AFTER_MS = 30 * SECOND
+
+
+class Owner(Struct, frozen=True):
+    """Who asks: a name for this run, and where its process lives."""
+
+    name: str
+    host: str
+    pid: int
 
 
 class Lease(Struct, frozen=True):
@@ -36,12 +45,12 @@ def read(db: apsw.Connection) -> Lease | None:
     return Lease(*row) if row else None
 
 
-def take(db: apsw.Connection, owner: str, run_id: int, now: int) -> None:
+def take(db: apsw.Connection, owner: Owner, run_id: int, now: int) -> None:
     """Make it ours, whoever had it: the caller has judged that."""
     db.execute(
         "INSERT OR REPLACE INTO sync_lease (id, owner, run_id, host, pid, acquired_at, heartbeat_at)"
         " VALUES (1, ?, ?, ?, ?, ?, ?)",
-        (owner, run_id, hostname(), os.getpid(), now, now),
+        (owner.name, run_id, owner.host, owner.pid, now, now),
     )
 
 
@@ -57,6 +66,10 @@ def held(db: apsw.Connection, owner: str) -> bool:
 
 def release(db: apsw.Connection, owner: str) -> None:
     db.execute("DELETE FROM sync_lease WHERE owner = ?", (owner,))
+
+
+def this_process() -> Owner:
+    return Owner(uuid.uuid4().hex, hostname(), os.getpid())
 
 
 def hostname() -> str:

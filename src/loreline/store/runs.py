@@ -81,7 +81,7 @@ def latest(db: apsw.Connection, limit: int) -> list[Run]:
         " rows_json FROM sync_runs ORDER BY id DESC LIMIT ?",
         (limit,),
     )
-    return [Run(*row[:10], json.loads(row[10])) for row in map(tuple[Any, ...], rows)]
+    return [Run(*cast(Any, row[:10]), json.loads(row[10])) for row in rows]
 
 
 def failures_of(db: apsw.Connection, run_id: int) -> list[Failure]:

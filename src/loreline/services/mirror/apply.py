@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 import apsw
 from msgspec import Struct
 
 from loreline.core import plans
-from loreline.core.entities import Entity, Kind
+from loreline.core.entities import Kind
 from loreline.gitlab import decode
 from loreline.services.mirror import sightings
 from loreline.services.mirror.sightings import Surroundings
-from loreline.store import code, entities, events, payloads, projects, queue, references, threads
+from loreline.store import code, entities, events, payloads, projects, queue, references, threads, users
 from loreline.store.entities import EntityKey
 from loreline.store.queue import JobType
 
 Rows = Counter[str]
 """Rows written, by the name of what they are."""
 
+T = TypeVar("T")
+
+
+def catalog(db: apsw.Connection, project: projects.MirroredProject, lists: Mapping[str, Sequence[bytes]]) -> None:
+    """A project's labels, milestones and members, each as all pages of its list."""
+    projects.replace_labels(db, project.id, [label for page in lists["labels"] for label in decode.labels(page)])
+    projects.replace_milestones(
+        db, project.id, [one for page in lists["milestones"] for one in decode.milestones(page)]
+    )
+    users.upsert(db, project.instance_id, [user for page in lists["users"] for user in decode.users(page)])
+
 
 def entity_page(
     db: apsw.Connection,
     project: projects.MirroredProject,
     kind: Kind,
-    told: Sequence[tuple[Entity, bytes]],
+    items: Sequence[bytes],
     *,
     fetched_at: int,
     now: int,
@@ -35,6 +46,7 @@ def entity_page(
     rows: Rows = Counter()
     around = Surroundings(db, project)
     paths = projects.paths(db, project.id)
+    told = [(decode.entity(kind, item), item) for item in items]
     known = entities.known(db, project.id, kind, [entity.gitlab_id for entity, _ in told])
     unchanged = []
     for entity, item in told:
@@ -75,26 +87,18 @@ def entity_page(
     return rows
 
 
-class Page(Struct, frozen=True):
-    """One answer of a dependents list, as bytes and as `decode.DEPENDENTS` reads it."""
-
-    body: bytes
-    value: Any
-
-
 class _Write(Struct, frozen=True):
     """What a writer of dependents gets."""
 
     db: apsw.Connection
     project: projects.MirroredProject
     entity: EntityKey
-    pages: Sequence[Page]
+    pages: Sequence[bytes]
     payload_ids: Sequence[int]
     now: int
 
-    @property
-    def items(self) -> list[Any]:
-        return [item for page in self.pages for item in page.value]
+    def items(self, read: Callable[[bytes], list[T]]) -> list[T]:
+        return [item for page in self.pages for item in read(page)]
 
     def around(self) -> Surroundings:
         return Surroundings(self.db, self.project)
@@ -104,7 +108,7 @@ def dependents(
     db: apsw.Connection,
     project: projects.MirroredProject,
     entity: EntityKey,
-    answers: Mapping[str, Sequence[Page]],
+    answers: Mapping[str, Sequence[bytes]],
     *,
     fetched_at: int,
     now: int,
@@ -125,12 +129,12 @@ def dependents(
 
 
 def _keep(
-    db: apsw.Connection, entity: EntityKey, resource_type: str, pages: Sequence[Page], fetched_at: int
+    db: apsw.Connection, entity: EntityKey, resource_type: str, pages: Sequence[bytes], fetched_at: int
 ) -> tuple[bool, list[int]]:
     ids, changed = [], False
-    for number, page in enumerate(pages):
+    for number, body in enumerate(pages):
         payload_id, differs = payloads.put(
-            db, entity.project_id, resource_type, entity.gitlab_id, page.body, fetched_at=fetched_at, page=number
+            db, entity.project_id, resource_type, entity.gitlab_id, body, fetched_at=fetched_at, page=number
         )
         ids.append(payload_id)
         changed |= differs
@@ -144,7 +148,7 @@ def _discussions(write: _Write) -> Rows:
     changed, moved = [], []
     present: set[str] = set()
     for payload_id, page in zip(write.payload_ids, write.pages, strict=True):
-        for item in page.value:
+        for item in decode.split_items(page):
             thread_id = decode.thread_id(item)
             if thread_id in present:
                 continue  # a list that shifted while it was read may show one twice
@@ -169,38 +173,44 @@ def _discussions(write: _Write) -> Rows:
 
 
 def _state_events(write: _Write) -> Rows:
-    events.replace_state(write.db, write.entity, write.items)
+    found = write.items(decode.state_events)
+    events.replace_state(write.db, write.entity, found)
     sightings.state_events_seen(write.around(), write.entity, write.now)
-    return Counter(state_events=len(write.items))
+    return Counter(state_events=len(found))
 
 
 def _label_events(write: _Write) -> Rows:
-    events.replace_label(write.db, write.entity, write.items)
-    return Counter(label_events=len(write.items))
+    found = write.items(decode.label_events)
+    events.replace_label(write.db, write.entity, found)
+    return Counter(label_events=len(found))
 
 
 def _milestone_events(write: _Write) -> Rows:
-    events.replace_milestone(write.db, write.entity, write.items)
-    return Counter(milestone_events=len(write.items))
+    found = write.items(decode.milestone_events)
+    events.replace_milestone(write.db, write.entity, found)
+    return Counter(milestone_events=len(found))
 
 
 def _closes_issues(write: _Write) -> Rows:
-    sightings.closes_seen(write.around(), write.entity, write.items, write.now)
-    return Counter(closes_issues=len(write.items))
+    found = write.items(decode.closed_issues)
+    sightings.closes_seen(write.around(), write.entity, found, write.now)
+    return Counter(closes_issues=len(found))
 
 
 def _diffs(write: _Write) -> Rows:
-    code.replace_file_changes(write.db, write.entity, write.items)
-    return Counter(file_changes=len(write.items))
+    found = write.items(decode.file_changes)
+    code.replace_file_changes(write.db, write.entity, found)
+    return Counter(file_changes=len(found))
 
 
 def _commits(write: _Write) -> Rows:
-    code.replace_commits(write.db, write.entity, write.items)
-    return Counter(commits=len(write.items))
+    found = write.items(decode.commits)
+    code.replace_commits(write.db, write.entity, found)
+    return Counter(commits=len(found))
 
 
 def _details(write: _Write) -> Rows:
-    entities.set_details(write.db, write.entity.id, write.pages[0].value)
+    entities.set_details(write.db, write.entity.id, decode.merge_request_details(write.pages[0]))
     return Counter(details=1)
 
 

@@ -8,8 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import apsw
-
 from loreline.core.entities import Kind
 from loreline.errors import (
     AuthenticationFailed,
@@ -23,11 +21,10 @@ from loreline.errors import (
 )
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import Answer, GitLab
-from loreline.services.mirror import apply
+from loreline.services.mirror import apply, steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.writer import Writer
-from loreline.store import entities, projects, queue
-from loreline.store.entities import EntityKey
+from loreline.store import queue
 from loreline.store.queue import Job, JobType
 
 _CLAIM = 256
@@ -98,13 +95,9 @@ class Drain:
                     await asyncio.sleep(_IDLE_SECONDS)
 
     async def _claim(self) -> list[Job]:
-        now = self._clock()
-
-        def work(db: apsw.Connection) -> tuple[list[Job], int]:
-            jobs = queue.claim(db, self._instance_id, self._project_ids, self._kinds, self._wanted, _CLAIM, now)
-            return jobs, queue.pending(db) if jobs else 0
-
-        jobs, waiting = await self._writer.run(work)
+        jobs, waiting = await self._writer.run(
+            steps.claim, self._instance_id, self._project_ids, self._kinds, self._wanted, _CLAIM, self._clock()
+        )
         if jobs:
             self._journal.progress.queued(waiting)
         return jobs
@@ -115,22 +108,19 @@ class Drain:
             fetched = [await self._fetch(job, names[0])]
         else:
             fetched = await asyncio.gather(*(self._fetch(job, name) for name in names))
-        answers = {
-            name: [apply.Page(answer.body, answer.value) for answer in pages]
-            for name, pages in zip(names, fetched, strict=True)
-        }
+        answers = {name: [answer.body for answer in pages] for name, pages in zip(names, fetched, strict=True)}
         now = self._clock()
         # The clock of GitLab's first answer: what came after it may be missing from it.
         times = [answer.server_time for pages in fetched for answer in pages if answer.server_time is not None]
-        self._journal.rows += await self._writer.run(
-            lambda db: _store(db, job, answers, fetched_at=min(times, default=now), now=now)
-        )
+        self._journal.rows += await self._writer.run(steps.store_dependents, job, answers, min(times, default=now), now)
 
     async def _fetch(self, job: Job, name: str) -> list[Answer[Any]]:
-        target = endpoints.dependents(job.kind, job.gitlab_project_id, job.iid, name)
+        """All pages of a list, checked to be one; the writer's process decodes them."""
         if name == "details":
             target = endpoints.entity(job.kind, job.gitlab_project_id, job.iid)
-        return [answer async for answer in self._client.pages(target, decode.DEPENDENTS[name])]
+            return [await self._client.get(target, decode.entity_id)]
+        target = endpoints.dependents(job.kind, job.gitlab_project_id, job.iid, name)
+        return [answer async for answer in self._client.pages(target, decode.split_items)]
 
     async def _failed(self, job: Job, error: Exception) -> None:
         if isinstance(error, GitLabNotFound) and await self._is_gone(job):
@@ -138,7 +128,7 @@ class Drain:
         self._journal.failed(job.project_path, job.subject, error)
         told = error.message if isinstance(error, LoreError) else f"{type(error).__name__}: {error}"
         jitter = random.uniform(-1, 1)
-        await self._writer.run(lambda db: queue.put_off(db, job, told, self._clock(), jitter))
+        await self._writer.run(queue.put_off, job, told, self._clock(), jitter)
         if isinstance(error, NetworkFailed | RateLimited):
             self._unanswered += 1
             if self._unanswered >= self._client.connection.concurrency * 2:
@@ -153,35 +143,6 @@ class Drain:
                 return False
         else:
             return False
-        now = self._clock()
-
-        def work(db: apsw.Connection) -> None:
-            key = entities.by_id(db, job.kind, job.local_id)
-            if key is not None:
-                entities.delete(db, key, noticed_at=now)
-
-        await self._writer.run(work)
-        self._journal.rows["deleted"] += 1
+        if await self._writer.run(steps.remove_by_id, job.kind, job.local_id, self._clock()):
+            self._journal.rows["deleted"] += 1
         return True
-
-
-def _store(
-    db: apsw.Connection, job: Job, answers: dict[str, list[apply.Page]], *, fetched_at: int, now: int
-) -> apply.Rows:
-    key: EntityKey | None = entities.by_id(db, job.kind, job.local_id)
-    if key is None:
-        queue.done(db, job)
-        return apply.Rows()
-    if job.job_type is JobType.DISCUSSIONS and job.attempts < 2 and _suspiciously_empty(db, key, answers):
-        raise NetworkFailed(
-            f"GitLab shows no thread of {job.project_path}{job.kind.sigil}{job.iid}, which has comments",
-            hint="it is asked again; if it stays so, it is believed",
-        )
-    rows = apply.dependents(db, projects.by_id(db, job.project_id), key, answers, fetched_at=fetched_at, now=now)
-    queue.done(db, job)
-    return rows
-
-
-def _suspiciously_empty(db: apsw.Connection, key: EntityKey, answers: dict[str, list[apply.Page]]) -> bool:
-    empty = not any(page.value for page in answers["discussions"])
-    return empty and entities.user_notes_count(db, key.kind, key.id) > 0

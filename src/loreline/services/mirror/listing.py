@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
-import apsw
-
 from loreline.core import plans
 from loreline.core.entities import Issue, Kind, MergeRequest
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import Answer, GitLab
 from loreline.gitlab.failures import KeysetRefused
-from loreline.services.mirror import apply
+from loreline.services.mirror import steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.writer import Writer
 from loreline.store import cursors, projects
@@ -35,7 +33,7 @@ async def list_entities(
 ) -> None:
     """Bring the entities up to date; each page and the cursor it reaches are one transaction."""
     journal.progress.stage(f"{project.path}: listing {kind.plural.replace('_', ' ')}")
-    cursor = await writer.run(lambda db: cursors.read(db, project.id, kind))
+    cursor = await writer.run(cursors.read, project.id, kind)
     start = None if from_start or cursor is None else plans.listing_start(cursor.updated_at)
     async for answer in _walk(client, writer, project, kind, start):
         await store_page(writer, journal, project, kind, answer.value, clock, fetched_at=answer.server_time)
@@ -56,30 +54,25 @@ async def store_page(
         return
     now = clock()
     last = max((entity.updated_at, entity.gitlab_id) for entity, _ in told)
-
-    def work(db: apsw.Connection) -> apply.Rows:
-        rows = apply.entity_page(db, project, kind, told, fetched_at=fetched_at or now, now=now)
-        if advance:
-            cursors.advance(db, project.id, kind, cursors.Cursor(*last))
-        return rows
-
-    journal.rows += await writer.run(work)
+    cursor = cursors.Cursor(*last) if advance else None
+    items = [item for _, item in told]
+    journal.rows += await writer.run(steps.store_listing, project, kind, items, cursor, fetched_at or now, now)
     journal.progress.listed(len(told))
 
 
 async def _walk(
     client: GitLab, writer: Writer, project: MirroredProject, kind: Kind, start: int | None
 ) -> AsyncIterator[Answer[Told]]:
-    if kind is Kind.ISSUE and await writer.run(lambda db: projects.keyset_issues(db, project.instance_id)) is not False:
+    if kind is Kind.ISSUE and await writer.run(projects.keyset_issues, project.instance_id) is not False:
         target = endpoints.entities(kind, project.gitlab_id, updated_after=start, keyset=True)
         decoded: Callable[[bytes], Told] = partial(decode.entities, kind)
         try:
             async for answer in client.pages(target, decoded):
                 yield answer
         except KeysetRefused:
-            await writer.run(lambda db: projects.remember_keyset_issues(db, project.instance_id, offered=False))
+            await writer.run(projects.remember_keyset_issues, project.instance_id, offered=False)
         else:
-            await writer.run(lambda db: projects.remember_keyset_issues(db, project.instance_id, offered=True))
+            await writer.run(projects.remember_keyset_issues, project.instance_id, offered=True)
             return
     async for answer in _walk_by_time(client, project, kind, start):
         yield answer

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import apsw
-
 from loreline.core import plans
 from loreline.core.entities import Kind
 from loreline.errors import GitLabNotFound, LoreError
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
+from loreline.services.mirror import steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import store_page
 from loreline.services.mirror.writer import Writer
-from loreline.store import entities, projects
+from loreline.store import projects
 from loreline.store.entities import EntityKey
 from loreline.store.projects import MirroredProject
 
@@ -30,20 +29,7 @@ async def sweep_slice(
     sweep_days: int,
 ) -> None:
     """Look again at the share of entities that is due: in `sweep_days` all have had their turn."""
-    now = clock()
-
-    def due(db: apsw.Connection) -> list[tuple[Kind, list[EntityKey]]]:
-        parts = []
-        for kind in kinds:
-            count = projects.entity_count(db, project.id, kind)
-            share = plans.sweep_share(count, project.swept_at, now, sweep_days)
-            parts.append((kind, entities.least_recently_seen(db, project.id, kind, now, share) if share else []))
-        # A share that rounds to nothing stays owed: the time since the last slice goes on growing.
-        if project.swept_at is None or any(keys for _, keys in parts):
-            projects.swept(db, project.id, now)
-        return parts
-
-    for kind, keys in await writer.run(due):
+    for kind, keys in await writer.run(steps.due_for_sweep, project, kinds, sweep_days, clock()):
         await _look_at(client, writer, journal, project, kind, keys, clock)
 
 
@@ -57,10 +43,9 @@ async def sweep_unseen(
     since: int,
 ) -> None:
     """After a listing of everything: what it did not show is looked at one by one."""
-    count = await writer.run(lambda db: projects.entity_count(db, project.id, kind))
-    keys = await writer.run(lambda db: entities.least_recently_seen(db, project.id, kind, since, count))
+    count, keys = await writer.run(steps.unseen_since, project, kind, since)
     await _look_at(client, writer, journal, project, kind, keys, clock, of=count)
-    await writer.run(lambda db: projects.swept(db, project.id, clock()))
+    await writer.run(projects.swept, project.id, clock())
 
 
 async def _look_at(
@@ -97,13 +82,7 @@ async def _look_at(
             ),
         )
         return
-    noticed_at = clock()
-
-    def remove(db: apsw.Connection) -> None:
-        for key in gone:
-            entities.delete(db, key, noticed_at=noticed_at)
-
-    await writer.run(remove)
+    await writer.run(steps.remove, gone, clock())
     journal.rows["deleted"] += len(gone)
 
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-import apsw
 from msgspec import Struct
 
 from loreline import credentials
 from loreline.core.entities import Kind
 from loreline.core.times import DAY, SECOND
-from loreline.errors import ConfigInvalid, InvalidValue, LoreError, PartialFailure, SyncRunning
+from loreline.errors import ConfigInvalid, InvalidValue, LoreError, PartialFailure
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import Connection, GitLab
+from loreline.services.mirror import steps
 from loreline.services.mirror.draining import FATAL, Drain
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import list_entities
 from loreline.services.mirror.progress import Progress
 from loreline.services.mirror.sweeping import sweep_slice, sweep_unseen
-from loreline.services.mirror.targets import Target, find_targets
+from loreline.services.mirror.targets import find_targets
 from loreline.services.mirror.writer import Writer
 from loreline.settings import Instance, Settings, require_instances
-from loreline.store import entities, lease, payloads, projects, queue, runs, users
+from loreline.store import lease, projects, runs
 from loreline.store.projects import MirroredProject
 from loreline.store.queue import JobType
 
@@ -76,7 +75,7 @@ async def run_sync(
                     f"no configured project matches {' or '.join(options.projects) or 'the groups'}",
                     hint="see the projects, groups and exclude keys of the configuration",
                 )
-        put_off = await writer.run(lambda db: queue.depth(db, clock()).put_off)
+        put_off = await writer.run(steps.put_off_count, clock())
     status = "partial" if journal.failure_count else "succeeded"
     return SyncReport(
         run=journal.run(status, finished_at=clock()),
@@ -131,25 +130,10 @@ def _check_targets(instances: Sequence[Instance]) -> None:
 @contextlib.asynccontextmanager
 async def _flight(writer: Writer, options: Options, clock: Clock, progress: Progress) -> AsyncIterator[Journal]:
     """Single flight: hold the lease, keep its heart beating, and close the audit row however the run ends."""
-    owner = uuid.uuid4().hex
+    owner = lease.this_process()
     started_at = clock()
-
-    def begin(db: apsw.Connection) -> int:
-        running = lease.read(db)
-        if running is not None and running.alive(clock()) and not options.force:
-            raise SyncRunning(
-                f"a sync is running already (process {running.pid} on {running.host})",
-                hint="wait for it, or use --force if you know that it is dead",
-                pid=running.pid,
-                host=running.host,
-            )
-        run_id = runs.start(db, options.command, started_at)
-        lease.take(db, owner, run_id, started_at)
-        queue.release_claims(db)
-        return run_id
-
-    run_id = await writer.run(begin)
-    writer.owner = owner
+    run_id = await writer.run(steps.begin_run, options.command, owner, started_at, force=options.force)
+    writer.guard(owner.name)
     journal = Journal(run_id, options.command, started_at, progress)
     main = asyncio.current_task()
     lost: list[BaseException] = []
@@ -158,49 +142,38 @@ async def _flight(writer: Writer, options: Options, clock: Clock, progress: Prog
         try:
             while True:
                 await asyncio.sleep(lease.HEARTBEAT_MS / SECOND)
-                await writer.run(lambda db: _beat(db, owner, journal, clock))
+                await writer.run(steps.beat, owner.name, journal.run("running"), clock())
         except LoreError as error:
             lost.append(error)
             if main is not None:
                 main.cancel()
 
+    async def end(status: str, error: str | None = None) -> None:
+        # If even this can't be written, the error under way says why; the next run finds the lease dead.
+        with contextlib.suppress(LoreError):
+            run = journal.run(status, finished_at=clock(), error=error)
+            await asyncio.shield(writer.run(steps.end_run, owner.name, run, journal.failures))
+
     heart = asyncio.create_task(beat())
     try:
         yield journal
     except asyncio.CancelledError as cancelled:
-        if lost:
-            main is None or main.uncancel()
+        if lost and main is not None:
+            main.uncancel()
             raise lost[0] from cancelled
-        await _close(writer, owner, journal, "interrupted", clock, "interrupted")
+        await end("interrupted", "interrupted")
         raise
     except BaseException as error:
         root = _root(error)
-        await _close(writer, owner, journal, "failed", clock, str(root))
+        await end("failed", str(root))
         if root is not error:
             raise root from error
         raise
     else:
-        await _close(writer, owner, journal, "partial" if journal.failure_count else "succeeded", clock, None)
+        await end("partial" if journal.failure_count else "succeeded")
     finally:
         heart.cancel()
-        writer.owner = None
-
-
-def _beat(db: apsw.Connection, owner: str, journal: Journal, clock: Clock) -> None:
-    lease.beat(db, owner, clock())
-    runs.progress(db, journal.run("running"))
-
-
-async def _close(writer: Writer, owner: str, journal: Journal, status: str, clock: Clock, error: str | None) -> None:
-    def end(db: apsw.Connection) -> None:
-        runs.progress(db, journal.run(status, finished_at=clock(), error=error))
-        runs.record_failures(db, journal.run_id, journal.failures)
-        queue.release_claims(db)
-        lease.release(db, owner)
-
-    # If even this can't be written, the error under way says why; the next run finds the lease dead.
-    with contextlib.suppress(LoreError):
-        await asyncio.shield(writer.run(end))
+        writer.guard(None)
 
 
 def _root(error: BaseException) -> BaseException:
@@ -219,10 +192,10 @@ async def _sync_instance(
     options: Options,
     clock: Clock,
 ) -> None:
-    instance_id = await writer.run(lambda db: projects.instance_id(db, instance.url))
+    instance_id = await writer.run(projects.instance_id, instance.url)
     journal.progress.stage(f"{instance.name}: finding projects")
     known = [
-        await _store_project(writer, instance_id, target, clock)
+        await writer.run(steps.store_project, instance_id, target.project, target.body, clock())
         async for target in find_targets(client, instance, options.projects, journal.failed)
     ]
     if not known:
@@ -230,7 +203,7 @@ async def _sync_instance(
     by_id = {project.id: project for project in known}
     fed = asyncio.Event()
     drain = Drain(client, writer, journal, instance_id, by_id, options.kinds, _wanted_jobs(settings, options), clock)
-    enabled = await writer.run(lambda db: {project.id: projects.enabled_kinds(db, project.id) for project in known})
+    enabled = {project.id: await writer.run(projects.enabled_kinds, project.id) for project in known}
 
     async def feed() -> None:
         try:
@@ -247,16 +220,6 @@ async def _sync_instance(
     async with asyncio.TaskGroup() as group:
         group.create_task(feed())
         group.create_task(drain.run(fed))
-
-
-async def _store_project(writer: Writer, instance_id: int, target: Target, clock: Clock) -> MirroredProject:
-    def work(db: apsw.Connection) -> MirroredProject:
-        project = projects.upsert(db, instance_id, target.project)
-        payload_id, _ = payloads.put(db, project.id, "project", project.gitlab_id, target.body, fetched_at=clock())
-        projects.link_payload(db, project.id, payload_id)
-        return project
-
-    return await writer.run(work)
 
 
 def _wanted_jobs(settings: Settings, options: Options) -> list[JobType]:
@@ -296,8 +259,8 @@ async def _feed_project(
 
     async with limit:
         if options.full:
-            await writer.run(lambda db: _start_over(db, project, kinds, clock()))
-        await writer.run(lambda db: _enqueue_unsettled(db, project, kinds, clock()))
+            await writer.run(steps.start_over, project, kinds, clock())
+        await writer.run(steps.enqueue_unsettled, project, kinds, clock())
         fetched_at = project.catalog_fetched_at
         if everything or fetched_at is None or clock() - fetched_at > _CATALOG_AGE:
             await part("labels, milestones and members", _refresh_catalog(client, writer, project, clock))
@@ -315,39 +278,11 @@ async def _feed_project(
         journal.projects_done.append(project.path)
 
 
-def _start_over(db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], now: int) -> None:
-    """Everything is wanted again; said in the queue itself, so that a kill changes nothing."""
-    for kind in kinds:
-        queue.enqueue_all(db, project.id, kind, queue.job_types(kind, talk=True, code=True), now)
-    queue.make_ready(db, [project.id])
-
-
-def _enqueue_unsettled(db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], now: int) -> None:
-    for kind in kinds:
-        for local_id, iid in entities.unsettled(db, project.id, kind):
-            queue.enqueue(db, project.id, kind, local_id, iid, (JobType.DISCUSSIONS,), now)
-
-
 async def _refresh_catalog(client: GitLab, writer: Writer, project: MirroredProject, clock: Clock) -> None:
     """The project's labels, milestones and members, whole lists at once."""
-    labels = [answer async for answer in client.pages(endpoints.labels(project.gitlab_id), decode.labels)]
-    milestones = [answer async for answer in client.pages(endpoints.milestones(project.gitlab_id), decode.milestones)]
-    members = [answer async for answer in client.pages(endpoints.users(project.gitlab_id), decode.users)]
-
-    def work(db: apsw.Connection) -> None:
-        now = clock()
-        bodies = {
-            "labels": [answer.body for answer in labels],
-            "milestones": [answer.body for answer in milestones],
-            "users": [answer.body for answer in members],
-        }
-        for name, pages in bodies.items():
-            for number, body in enumerate(pages):
-                payloads.put(db, project.id, name, project.gitlab_id, body, fetched_at=now, page=number)
-            payloads.drop_pages_from(db, project.id, name, project.gitlab_id, len(pages))
-        projects.replace_labels(db, project.id, [label for answer in labels for label in answer.value])
-        projects.replace_milestones(db, project.id, [one for answer in milestones for one in answer.value])
-        users.upsert(db, project.instance_id, [user for answer in members for user in answer.value])
-        projects.catalog_fetched(db, project.id, now)
-
-    await writer.run(work)
+    addresses = {"labels": endpoints.labels, "milestones": endpoints.milestones, "users": endpoints.users}
+    lists = {
+        name: [answer.body async for answer in client.pages(address(project.gitlab_id), decode.split_items)]
+        for name, address in addresses.items()
+    }
+    await writer.run(steps.store_catalog, project, lists, clock())

@@ -1,0 +1,182 @@
+"""The transactions of a sync: each function is one, run by the writer in its own process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import apsw
+
+from loreline.core import plans
+from loreline.core.entities import Kind, Project
+from loreline.errors import NetworkFailed, SyncRunning
+from loreline.gitlab import decode
+from loreline.services.mirror import apply
+from loreline.store import cursors, entities, lease, payloads, projects, queue, runs
+from loreline.store.entities import EntityKey
+from loreline.store.projects import MirroredProject
+from loreline.store.queue import Job, JobType
+
+# ── the run ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def begin_run(db: apsw.Connection, command: str, owner: lease.Owner, now: int, *, force: bool) -> int:
+    """Take the lease and open the audit row; whoever is alive keeps us out, unless by `force`."""
+    running = lease.read(db)
+    if running is not None and running.alive(now) and not force:
+        raise SyncRunning(
+            f"a sync is running already (process {running.pid} on {running.host})",
+            hint="wait for it, or use --force if you know that it is dead",
+            pid=running.pid,
+            host=running.host,
+        )
+    run_id = runs.start(db, command, now)
+    lease.take(db, owner, run_id, now)
+    queue.release_claims(db)
+    return run_id
+
+
+def beat(db: apsw.Connection, owner: str, run: runs.Run, now: int) -> None:
+    lease.beat(db, owner, now)
+    runs.progress(db, run)
+
+
+def end_run(db: apsw.Connection, owner: str, run: runs.Run, failures: list[runs.Failure]) -> None:
+    """Close the audit row and give the lease back."""
+    runs.progress(db, run)
+    runs.record_failures(db, run.id, failures)
+    queue.release_claims(db)
+    lease.release(db, owner)
+
+
+def put_off_count(db: apsw.Connection, now: int) -> int:
+    """How many dependents failed and wait for their time."""
+    return queue.depth(db, now).put_off
+
+
+# ── projects ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def store_project(db: apsw.Connection, instance_id: int, project: Project, body: bytes, now: int) -> MirroredProject:
+    mirrored = projects.upsert(db, instance_id, project)
+    payload_id, _ = payloads.put(db, mirrored.id, "project", mirrored.gitlab_id, body, fetched_at=now)
+    projects.link_payload(db, mirrored.id, payload_id)
+    return mirrored
+
+
+def start_over(db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], now: int) -> None:
+    """Everything is wanted again; said in the queue itself, so that a kill changes nothing."""
+    for kind in kinds:
+        queue.enqueue_all(db, project.id, kind, queue.job_types(kind, talk=True, code=True), now)
+        cursors.reset(db, project.id, kind)
+    queue.make_ready(db, [project.id])
+
+
+def enqueue_unsettled(db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], now: int) -> None:
+    """Threads that were read while a note could still be saved unseen are read once more."""
+    for kind in kinds:
+        for local_id, iid in entities.unsettled(db, project.id, kind):
+            queue.enqueue(db, project.id, kind, local_id, iid, (JobType.DISCUSSIONS,), now)
+
+
+def store_catalog(
+    db: apsw.Connection, project: MirroredProject, lists: Mapping[str, Sequence[bytes]], now: int
+) -> None:
+    """The project's 'labels', 'milestones' and 'users', each as all pages of its list."""
+    for name, pages in lists.items():
+        for number, body in enumerate(pages):
+            payloads.put(db, project.id, name, project.gitlab_id, body, fetched_at=now, page=number)
+        payloads.drop_pages_from(db, project.id, name, project.gitlab_id, len(pages))
+    apply.catalog(db, project, lists)
+    projects.catalog_fetched(db, project.id, now)
+
+
+# ── entities ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def store_listing(
+    db: apsw.Connection,
+    project: MirroredProject,
+    kind: Kind,
+    items: Sequence[bytes],
+    cursor: cursors.Cursor | None,
+    fetched_at: int,
+    now: int,
+) -> apply.Rows:
+    """A page of a listing, together with the cursor it reaches."""
+    rows = apply.entity_page(db, project, kind, items, fetched_at=fetched_at, now=now)
+    if cursor is not None:
+        cursors.advance(db, project.id, kind, cursor)
+    return rows
+
+
+def due_for_sweep(
+    db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], sweep_days: int, now: int
+) -> list[tuple[Kind, list[EntityKey]]]:
+    """The share of each kind that is due, longest unseen first."""
+    parts = []
+    for kind in kinds:
+        count = projects.entity_count(db, project.id, kind)
+        share = plans.sweep_share(count, project.swept_at, now, sweep_days)
+        parts.append((kind, entities.least_recently_seen(db, project.id, kind, now, share) if share else []))
+    # A share that rounds to nothing stays owed: the time since the last slice goes on growing.
+    if project.swept_at is None or any(keys for _, keys in parts):
+        projects.swept(db, project.id, now)
+    return parts
+
+
+def unseen_since(db: apsw.Connection, project: MirroredProject, kind: Kind, since: int) -> tuple[int, list[EntityKey]]:
+    """How many there are, and those that no list has shown since."""
+    count = projects.entity_count(db, project.id, kind)
+    return count, entities.least_recently_seen(db, project.id, kind, since, count)
+
+
+def remove(db: apsw.Connection, keys: Sequence[EntityKey], now: int) -> None:
+    for key in keys:
+        entities.delete(db, key, noticed_at=now)
+
+
+# ── dependents ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def claim(
+    db: apsw.Connection,
+    instance_id: int,
+    project_ids: Sequence[int],
+    kinds: Sequence[Kind],
+    wanted: Sequence[JobType],
+    limit: int,
+    now: int,
+) -> tuple[list[Job], int]:
+    """The next jobs, and how many wait in all."""
+    jobs = queue.claim(db, instance_id, project_ids, kinds, wanted, limit, now)
+    return jobs, queue.pending(db) if jobs else 0
+
+
+def store_dependents(
+    db: apsw.Connection, job: Job, answers: Mapping[str, Sequence[bytes]], fetched_at: int, now: int
+) -> apply.Rows:
+    """What a job has fetched, and the job's end."""
+    entity = entities.by_id(db, job.kind, job.local_id)
+    rows = apply.Rows()
+    if entity is not None:
+        if job.job_type is JobType.DISCUSSIONS and job.attempts < 2 and _suspiciously_empty(db, entity, answers):
+            raise NetworkFailed(
+                f"GitLab shows no thread of {job.project_path}{job.kind.sigil}{job.iid}, which has comments",
+                hint="it is asked again; if it stays so, it is believed",
+            )
+        project = projects.by_id(db, job.project_id)
+        rows = apply.dependents(db, project, entity, answers, fetched_at=fetched_at, now=now)
+    queue.done(db, job)
+    return rows
+
+
+def _suspiciously_empty(db: apsw.Connection, entity: EntityKey, answers: Mapping[str, Sequence[bytes]]) -> bool:
+    empty = not any(decode.split_items(page) for page in answers["discussions"])
+    return empty and entities.user_notes_count(db, entity.kind, entity.id) > 0
+
+
+def remove_by_id(db: apsw.Connection, kind: Kind, local_id: int, now: int) -> bool:
+    key = entities.by_id(db, kind, local_id)
+    if key is not None:
+        entities.delete(db, key, noticed_at=now)
+    return key is not None
