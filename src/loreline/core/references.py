@@ -67,7 +67,10 @@ class Observation(Struct, frozen=True):
 # nor dash twisting into the sentence around it.
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
 _PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
-_SHORT = re.compile(rf"(?<![\w/&@.#!\-])(?P<path>{_PATH})?(?P<sigil>[#!])(?P<iid>[1-9]\d{{0,9}})(?![\w])")
+# Sigils are rare, so they are found first, and the path that may stand before one is read backwards from it.
+_SIGIL = re.compile(r"([#!])([1-9]\d{0,9})(?!\w)")
+_PATH_BEFORE = re.compile(rf"(?<![\w/&@.#!\-])({_PATH})\Z")
+_LONGEST_PATH = 512
 _URL = re.compile(
     rf"(?P<origin>https?://[^\s/<>()\[\]\"'`]+)/(?P<path>(?:{_SEGMENT}/)+?{_SEGMENT})/(?:-/)?"
     r"(?P<what>issues|work_items|merge_requests)/(?P<iid>[1-9]\d{0,9})(?!\d)"
@@ -147,17 +150,26 @@ def _found(prose: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef
                 yield EntityRef(int(match["iid"]), kind, match["path"], origin, note)
         # What looks short inside any address (`…/issues#12`, `…!5`) is part of the address.
         rest = re.sub(r"https?://\S+", " ", prose)
-    for match in _SHORT.finditer(rest):
-        yield _short(match, home)
+    for match in _SIGIL.finditer(rest):
+        kind = Kind.ISSUE if match[1] == "#" else Kind.MERGE_REQUEST
+        start = match.start()
+        before = rest[start - 1] if start else " "
+        if not (before.isalnum() or before in _JOINED):
+            yield EntityRef(int(match[2]), kind)
+            continue
+        path = _PATH_BEFORE.search(rest, max(0, start - _LONGEST_PATH), start)
+        if path is not None:
+            yield EntityRef(int(match[2]), kind, _full_path(path[1], home))
 
 
-def _short(match: re.Match[str], home: str) -> EntityRef:
-    kind = Kind.ISSUE if match["sigil"] == "#" else Kind.MERGE_REQUEST
-    path = match["path"]
-    if path and "/" not in path:
-        namespace = home.rpartition("/")[0]
-        path = f"{namespace}/{path}" if namespace else path
-    return EntityRef(int(match["iid"]), kind, path)
+_JOINED = frozenset("_/&@.#!-")
+"""What makes a sigil a part of the word before it."""
+
+
+def _full_path(path: str, home: str) -> str:
+    """`sibling#5` names a project of the same namespace."""
+    namespace = home.rpartition("/")[0]
+    return path if "/" in path or not namespace else f"{namespace}/{path}"
 
 
 class _Form(Struct, frozen=True):

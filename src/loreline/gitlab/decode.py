@@ -24,6 +24,14 @@ class Undecodable(ValueError):
     """The body is not the JSON that GitLab's documentation promises."""
 
 
+def check_list(body: bytes) -> int:
+    """The number of items in what must be a list."""
+    try:
+        return len(_ITEMS.decode(body))
+    except msgspec.DecodeError as error:
+        raise Undecodable(str(error)) from error
+
+
 def split_items(body: bytes) -> list[bytes]:
     """The JSON of each item of a list, byte for byte."""
     try:

@@ -1,17 +1,26 @@
-"""The change feed: what documents and indexes follow. Written in the transaction of the change itself."""
+"""The change feed: which entities have changed, latest change last. Documents and indexes follow it.
+
+Written in the transaction of the change itself. An entity stands for its threads too: a thread's own
+content hash tells a follower which of them to look at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import apsw
 
-_RECORD = "INSERT OR REPLACE INTO changes (source_type, source_id, operation) VALUES (?, ?, ?)"
+from loreline.core.entities import Kind
 
 
-def upserted(db: apsw.Connection, source_type: str, source_ids: Iterable[int]) -> None:
-    db.executemany(_RECORD, [(source_type, source_id, "upsert") for source_id in source_ids])
+def upserted(db: apsw.Connection, kind: Kind, local_id: int) -> None:
+    _record(db, kind, local_id, "upsert")
 
 
-def deleted(db: apsw.Connection, source_type: str, source_ids: Iterable[int]) -> None:
-    db.executemany(_RECORD, [(source_type, source_id, "delete") for source_id in source_ids])
+def deleted(db: apsw.Connection, kind: Kind, local_id: int) -> None:
+    _record(db, kind, local_id, "delete")
+
+
+def _record(db: apsw.Connection, kind: Kind, local_id: int, operation: str) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO changes (entity_type, entity_id, operation) VALUES (?, ?, ?)",
+        (kind.value, local_id, operation),
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import apsw
 
 from loreline.core.entities import Commit, FileChange
-from loreline.store import changes
 from loreline.store.entities import EntityKey
 
 
@@ -33,7 +32,6 @@ def replace_file_changes(db: apsw.Connection, entity: EntityKey, files: list[Fil
             for position, file in enumerate(files)
         ],
     )
-    changes.upserted(db, entity.kind.value, [entity.id])
 
 
 def replace_commits(db: apsw.Connection, entity: EntityKey, commits: list[Commit]) -> None:
@@ -57,4 +55,3 @@ def replace_commits(db: apsw.Connection, entity: EntityKey, commits: list[Commit
             for position, commit in enumerate(commits)
         ],
     )
-    changes.upserted(db, entity.kind.value, [entity.id])

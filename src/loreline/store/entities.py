@@ -124,7 +124,7 @@ def upsert(
         "DELETE FROM tombstones WHERE project_id = ? AND entity_type = ? AND gitlab_id = ?",
         (project.id, kind.value, entity.gitlab_id),
     )
-    changes.upserted(db, kind.value, [local_id])
+    changes.upserted(db, kind, local_id)
     return local_id
 
 
@@ -281,8 +281,6 @@ def least_recently_seen(db: apsw.Connection, project_id: int, kind: Kind, before
 
 def delete(db: apsw.Connection, key: EntityKey, *, noticed_at: int) -> None:
     """Remove an entity that GitLab no longer shows, with all that hangs on it, and leave a tombstone."""
-    owner = _OWNER[key.kind]
-    threads = [row[0] for row in db.execute(f"SELECT id FROM discussions WHERE {owner} = ?", (key.id,))]
     path = db.execute("SELECT path_with_namespace FROM projects WHERE id = ?", (key.project_id,)).fetchone()[0]
     references.entity_deleted(db, key.kind, key.id, path, key.iid)
     queue.drop_entity(db, key.kind, key.id)
@@ -293,8 +291,7 @@ def delete(db: apsw.Connection, key: EntityKey, *, noticed_at: int) -> None:
         " VALUES (?, ?, ?, ?, ?)",
         (key.project_id, key.kind.value, key.gitlab_id, key.iid, noticed_at),
     )
-    changes.deleted(db, "discussion", threads)
-    changes.deleted(db, key.kind.value, [key.id])
+    changes.deleted(db, key.kind, key.id)
 
 
 def payload_types(kind: Kind) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import apsw
 
 from loreline.core.entities import LabelEvent, MilestoneEvent, StateEvent
-from loreline.store import changes, users
+from loreline.store import users
 from loreline.store.entities import EntityKey, owner_column
 
 _COMMON = "gitlab_id, project_id, actor_gitlab_id, actor_username, created_at"
@@ -62,4 +62,3 @@ def _replace(
         ],
     )
     users.upsert(db, entity.instance_id, (event.actor for event in events))
-    changes.upserted(db, entity.kind.value, [entity.id])

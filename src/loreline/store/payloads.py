@@ -33,6 +33,15 @@ def body_hash(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=16).digest()
 
 
+class Kept(Struct, frozen=True):
+    """What keeping a body came to."""
+
+    id: int
+    differs: bool
+    first: bool
+    """Nothing was kept for that thing before."""
+
+
 def put(
     db: apsw.Connection,
     project_id: int,
@@ -42,8 +51,8 @@ def put(
     *,
     fetched_at: int,
     page: int = 0,
-) -> tuple[int, bool]:
-    """Keep a body as the latest answer for its thing; returns the payload's id and whether it differs."""
+) -> Kept:
+    """Keep a body as the latest answer for its thing."""
     digest = body_hash(body)
     known = db.execute(
         "SELECT p.id, p.body_id, b.hash FROM raw_payloads p JOIN raw_bodies b ON b.id = p.body_id"
@@ -51,18 +60,18 @@ def put(
         (project_id, resource_type, gitlab_id, page),
     ).fetchone()
     if known is not None and known[2] == digest:
-        return known[0], False
+        return Kept(known[0], differs=False, first=False)
     body_id = _body_id(db, digest, body)
     if known is None:
-        row = db.execute(
+        db.execute(
             "INSERT INTO raw_payloads (project_id, resource_type, gitlab_id, page, fetched_at, body_id)"
-            " VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+            " VALUES (?, ?, ?, ?, ?, ?)",
             (project_id, resource_type, gitlab_id, page, fetched_at, body_id),
-        ).fetchone()
-        return cast(int, row[0]), True
+        )
+        return Kept(db.last_insert_rowid(), differs=True, first=True)
     db.execute("UPDATE raw_payloads SET body_id = ?, fetched_at = ? WHERE id = ?", (body_id, fetched_at, known[0]))
     _drop_unused(db, [known[1]])
-    return known[0], True
+    return Kept(known[0], differs=True, first=False)
 
 
 def drop_pages_from(db: apsw.Connection, project_id: int, resource_type: str, gitlab_id: int, page: int) -> bool:
@@ -131,10 +140,10 @@ def _body_id(db: apsw.Connection, digest: bytes, body: bytes) -> int:
     row = db.execute("SELECT id FROM raw_bodies WHERE hash = ?", (digest,)).fetchone()
     if row is None:
         codec, packed = pack(body)
-        row = db.execute(
-            "INSERT INTO raw_bodies (hash, size, codec, body) VALUES (?, ?, ?, ?) RETURNING id",
-            (digest, len(body), codec, packed),
-        ).fetchone()
+        db.execute(
+            "INSERT INTO raw_bodies (hash, size, codec, body) VALUES (?, ?, ?, ?)", (digest, len(body), codec, packed)
+        )
+        return cast(int, db.last_insert_rowid())
     return cast(int, row[0])
 
 

@@ -128,9 +128,12 @@ def claim(
     return sorted(jobs, key=lambda job: (job.attempts, job.id))
 
 
-def done(db: apsw.Connection, job: Job) -> None:
-    """Finished, unless it has been asked for again meanwhile."""
-    db.execute("DELETE FROM pending_dependent_fetches WHERE id = ? AND locked_at = ?", (job.id, job.claimed_at))
+def done(db: apsw.Connection, jobs: Iterable[Job]) -> None:
+    """Finished, but for those that have been asked for again meanwhile."""
+    db.executemany(
+        "DELETE FROM pending_dependent_fetches WHERE id = ? AND locked_at = ?",
+        [(job.id, job.claimed_at) for job in jobs],
+    )
 
 
 def put_off(db: apsw.Connection, job: Job, error: str, now: int, jitter: float) -> None:

@@ -84,28 +84,44 @@ def replace_sightings(
 
 def _edge(db: apsw.Connection, instance_id: int, sighting: Sighting) -> int:
     source, target = sighting.source, sighting.target
-    row = db.execute(
-        "INSERT INTO entity_references (instance_id, source_entity_type, source_entity_id, source_project_path,"
-        " source_entity_iid, target_entity_type, target_entity_id, target_project_path, target_entity_iid,"
-        " external_key, reference_type, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET created_at = coalesce(min(created_at, excluded.created_at), created_at,"
-        " excluded.created_at) RETURNING id",
-        (
-            instance_id,
-            source.kind.value,
-            source.id,
-            None if source.id else source.project_path,
-            None if source.id else source.iid,
-            target.kind.value,
-            target.id,
-            None if target.id else target.project_path,
-            None if target.id else target.iid,
-            target.external,
-            sighting.reference_type.value,
-            sighting.seen_at,
-        ),
-    ).fetchone()
+    ends = (
+        source.kind.value,
+        source.id,
+        None if source.id else source.project_path,
+        None if source.id else source.iid,
+        target.kind.value,
+        target.id,
+        None if target.id else target.project_path,
+        None if target.id else target.iid,
+        target.external,
+        sighting.reference_type.value,
+        instance_id,
+    )
+    row = db.execute(_FIND_EDGE, ends).fetchone()
+    if row is None:
+        db.execute(_NEW_EDGE, (*ends, sighting.seen_at))
+        return cast(int, db.last_insert_rowid())
+    if sighting.seen_at is not None and (row[1] is None or sighting.seen_at < row[1]):
+        db.execute("UPDATE entity_references SET created_at = ? WHERE id = ?", (sighting.seen_at, row[0]))
     return cast(int, row[0])
+
+
+# The columns and expressions of the unique index, so that it is used.
+_FIND_EDGE = (
+    "SELECT id, created_at FROM entity_references WHERE source_entity_type = ?1"
+    " AND COALESCE(source_entity_id, -1) = COALESCE(?2, -1)"
+    " AND COALESCE(source_project_path, '') = COALESCE(?3, '')"
+    " AND COALESCE(source_entity_iid, -1) = COALESCE(?4, -1)"
+    " AND target_entity_type = ?5 AND COALESCE(target_entity_id, -1) = COALESCE(?6, -1)"
+    " AND COALESCE(target_project_path, '') = COALESCE(?7, '')"
+    " AND COALESCE(target_entity_iid, -1) = COALESCE(?8, -1)"
+    " AND COALESCE(external_key, '') = COALESCE(?9, '') AND reference_type = ?10 AND instance_id = ?11"
+)
+_NEW_EDGE = (
+    "INSERT INTO entity_references (source_entity_type, source_entity_id, source_project_path, source_entity_iid,"
+    " target_entity_type, target_entity_id, target_project_path, target_entity_iid, external_key, reference_type,"
+    " instance_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 
 
 def _drop_unseen(db: apsw.Connection, reference_ids: Iterable[int]) -> None:

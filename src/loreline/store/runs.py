@@ -76,12 +76,17 @@ def record_failures(db: apsw.Connection, run_id: int, failures: list[Failure]) -
 
 
 def latest(db: apsw.Connection, limit: int) -> list[Run]:
-    rows = db.execute(
+    rows: list[Any] = db.execute(
         "SELECT id, started_at, finished_at, status, command, error, requests, bytes_received, retries, rate_limited,"
         " rows_json FROM sync_runs ORDER BY id DESC LIMIT ?",
         (limit,),
-    )
-    return [Run(*cast(Any, row[:10]), json.loads(row[10])) for row in rows]
+    ).fetchall()
+    return [_run(row) for row in rows]
+
+
+def _run(row: tuple[Any, ...]) -> Run:
+    fields = dict(zip(Run.__struct_fields__, row, strict=True))
+    return Run(**fields | {"rows": json.loads(row[-1])})
 
 
 def failures_of(db: apsw.Connection, run_id: int) -> list[Failure]:

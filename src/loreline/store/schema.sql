@@ -497,13 +497,13 @@ CREATE TABLE tombstones (
   PRIMARY KEY (project_id, entity_type, gitlab_id)
 ) WITHOUT ROWID;
 
--- The change feed: the latest change of each thing, in order. Documents and indexes follow it.
+-- The change feed: the latest change of each entity (its threads included), in order.
 CREATE TABLE changes (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-  source_type TEXT NOT NULL CHECK (source_type IN ('issue', 'merge_request', 'discussion')),
-  source_id INTEGER NOT NULL,                  -- local id
+  entity_type TEXT NOT NULL CHECK (entity_type IN ('issue', 'merge_request')),
+  entity_id INTEGER NOT NULL,                  -- local id
   operation TEXT NOT NULL CHECK (operation IN ('upsert', 'delete')),
-  UNIQUE (source_type, source_id)
+  UNIQUE (entity_type, entity_id)
 );
 
 CREATE TABLE sync_runs (

@@ -9,7 +9,7 @@ import apsw
 from msgspec import Struct
 
 from loreline.core.entities import Kind, Note, NotePosition, Thread
-from loreline.store import changes, users
+from loreline.store import users
 from loreline.store.entities import EntityKey, owner_column
 
 _NOTEABLE = {Kind.ISSUE: "Issue", Kind.MERGE_REQUEST: "MergeRequest"}
@@ -64,27 +64,43 @@ def hashes(db: apsw.Connection, entity: EntityKey) -> dict[str, tuple[int, bytes
     return {row[0]: (row[1], row[2], row[3]) for row in rows}
 
 
-def write(db: apsw.Connection, entity: EntityKey, rows: list[ThreadRow], gone: Iterable[int]) -> int:
-    """Insert or replace these threads of an entity and remove those that are gone; the number of notes written."""
+def write(db: apsw.Connection, entity: EntityKey, rows: list[ThreadRow], gone: list[int], *, fresh: bool) -> int:
+    """Insert or replace these threads of an entity and remove those that are gone; the number of notes written.
+
+    `fresh` tells that the entity has no thread yet, so that there is nothing to look up.
+    """
     if not rows and not gone:
         return 0
-    known_threads = _known(
-        db, "discussions", "gitlab_discussion_id", entity.project_id, [row.thread.gitlab_id for row in rows]
-    )
-    known_notes = _known(
-        db,
-        "notes",
-        "gitlab_id",
-        entity.project_id,
-        [note.gitlab_id for row in rows for note in row.thread.notes],
-    )
+    known_threads: dict[str | int, int] = {}
+    known_notes: dict[str | int, int] = {}
+    if not fresh:
+        known_threads = _known(
+            db, "discussions", "gitlab_discussion_id", entity.project_id, [row.thread.gitlab_id for row in rows]
+        )
+        known_notes = _known(
+            db, "notes", "gitlab_id", entity.project_id, [note.gitlab_id for row in rows for note in row.thread.notes]
+        )
+    written = _write_rows(db, entity, rows, known_threads, known_notes)
+    if gone:
+        # A note that went on to another thread has been moved by now, so no living note falls with its old one.
+        db.executemany("DELETE FROM discussions WHERE id = ?", [(thread_id,) for thread_id in gone])
+    users.upsert(db, entity.instance_id, (note.author for row in rows for note in row.thread.notes))
+    return written
+
+
+def _write_rows(
+    db: apsw.Connection,
+    entity: EntityKey,
+    rows: list[ThreadRow],
+    known_threads: dict[str | int, int],
+    known_notes: dict[str | int, int],
+) -> int:
     next_thread, next_note = _next_id(db, "discussions"), _next_id(db, "notes")
-    thread_values, note_values, positions, kept = [], [], [], []
+    thread_values, note_values, positions = [], [], []
     for row in rows:
         thread_id = known_threads.get(row.thread.gitlab_id)
         if thread_id is None:
             thread_id, next_thread = next_thread, next_thread + 1
-        kept.append(thread_id)
         thread_values.append(_thread_values(entity, thread_id, row))
         for place, note in enumerate(row.thread.notes):
             note_id = known_notes.get(note.gitlab_id)
@@ -100,13 +116,6 @@ def write(db: apsw.Connection, entity: EntityKey, rows: list[ThreadRow], gone: I
         db.executemany("DELETE FROM note_positions WHERE note_id = ?", [(note_id,) for note_id in known_notes.values()])
     db.executemany(_NOTE + (_UPDATE_NOTE if known_notes else ""), note_values)
     db.executemany(_POSITION, positions)
-    gone = list(gone)
-    if gone:
-        # A note that went on to another thread has been moved above, so no living note falls with its old one.
-        db.executemany("DELETE FROM discussions WHERE id = ?", [(thread_id,) for thread_id in gone])
-        changes.deleted(db, "discussion", gone)
-    users.upsert(db, entity.instance_id, (note.author for row in rows for note in row.thread.notes))
-    changes.upserted(db, "discussion", kept)
     return len(note_values)
 
 
@@ -115,8 +124,12 @@ def move(db: apsw.Connection, positions: Iterable[tuple[int, int]]) -> None:
     db.executemany("UPDATE discussions SET position = ?2 WHERE id = ?1", list(positions))
 
 
-def texts(db: apsw.Connection, entity: EntityKey) -> Iterator[tuple[int, bool, str, int]]:
-    """(GitLab id, is_system, body, created_at) of every note that may name an entity, oldest first."""
+Text = tuple[int, bool, str, int]
+"""GitLab's id of a note, whether GitLab wrote it, its body, and when."""
+
+
+def texts(db: apsw.Connection, entity: EntityKey) -> Iterator[Text]:
+    """Every note that may name an entity, oldest first."""
     yield from db.execute(
         "SELECT n.gitlab_id, n.is_system, n.body, n.created_at"
         " FROM discussions d JOIN notes n ON n.discussion_id = d.id"

@@ -14,7 +14,8 @@ from loreline.core.entities import Kind
 from loreline.gitlab import decode
 from loreline.services.mirror import sightings
 from loreline.services.mirror.sightings import Surroundings
-from loreline.store import code, entities, events, payloads, projects, queue, references, threads, users
+from loreline.store import changes, code, entities, events, payloads, projects, queue, references, threads, users
+from loreline.store.connection import transaction
 from loreline.store.entities import EntityKey
 from loreline.store.queue import JobType
 
@@ -61,13 +62,13 @@ def entity_page(
         if before is not None and decision.nothing:
             unchanged.append(before.id)
             continue
-        payload_id, _ = payloads.put(db, project.id, kind.value, entity.gitlab_id, item, fetched_at=fetched_at)
+        kept = payloads.put(db, project.id, kind.value, entity.gitlab_id, item, fetched_at=fetched_at)
         local_id = entities.upsert(
             db,
             project,
             kind,
             entity,
-            raw_payload_id=payload_id,
+            raw_payload_id=kept.id,
             activity_key=listed.activity_key,
             code_key=listed.code_key,
             seen_at=now,
@@ -120,26 +121,30 @@ def dependents(
     """
     rows: Rows = Counter()
     for name, pages in answers.items():
-        changed, payload_ids = _keep(db, entity, f"{entity.kind.value}_{name}", pages, fetched_at)
-        if changed or force:
-            rows += _WRITERS[name](_Write(db, project, entity, pages, payload_ids, now))
+        kept, fewer = _keep(db, entity, f"{entity.kind.value}_{name}", pages, fetched_at)
+        # Most first answers are empty lists, which write nothing.
+        nothing = kept[0].first and pages == [b"[]"]
+        if force or fewer or (not nothing and any(page.differs for page in kept)):
+            rows += _WRITERS[name](_Write(db, project, entity, pages, [page.id for page in kept], now))
         if name == "discussions":
             entities.discussions_fetched(db, entity.kind, entity.id, fetched_at)
+    if rows:
+        changes.upserted(db, entity.kind, entity.id)
     return rows
 
 
 def _keep(
     db: apsw.Connection, entity: EntityKey, resource_type: str, pages: Sequence[bytes], fetched_at: int
-) -> tuple[bool, list[int]]:
-    ids, changed = [], False
-    for number, body in enumerate(pages):
-        payload_id, differs = payloads.put(
-            db, entity.project_id, resource_type, entity.gitlab_id, body, fetched_at=fetched_at, page=number
-        )
-        ids.append(payload_id)
-        changed |= differs
-    fewer = payloads.drop_pages_from(db, entity.project_id, resource_type, entity.gitlab_id, len(pages))
-    return changed or fewer, ids
+) -> tuple[list[payloads.Kept], bool]:
+    """The pages as kept, and whether there were more of them before."""
+    kept = [
+        payloads.put(db, entity.project_id, resource_type, entity.gitlab_id, body, fetched_at=fetched_at, page=number)
+        for number, body in enumerate(pages)
+    ]
+    fewer = not kept[0].first and payloads.drop_pages_from(
+        db, entity.project_id, resource_type, entity.gitlab_id, len(pages)
+    )
+    return kept, fewer
 
 
 def _discussions(write: _Write) -> Rows:
@@ -149,27 +154,40 @@ def _discussions(write: _Write) -> Rows:
     present: set[str] = set()
     for payload_id, page in zip(write.payload_ids, write.pages, strict=True):
         for item in decode.split_items(page):
-            thread_id = decode.thread_id(item)
-            if thread_id in present:
-                continue  # a list that shifted while it was read may show one twice
             digest = payloads.body_hash(item)
             position = len(present)
-            before = stored.get(thread_id)
-            if before is not None and before[1] == digest:
+            thread_id = decode.thread_id(item) if stored else None
+            before = stored.get(thread_id) if thread_id else None
+            if thread_id is not None and before is not None and before[1] == digest and thread_id not in present:
                 if before[2] != position:
                     moved.append((before[0], position))
-            else:
-                thread = decode.thread(item)
-                if not thread.notes:
-                    continue  # a thread of which the token sees no note is none
+                present.add(thread_id)
+                continue
+            thread = decode.thread(item)
+            # A thread of which the token sees no note is none, and a list that shifted while it was read may
+            # show one twice.
+            if thread.notes and thread.gitlab_id not in present:
+                present.add(thread.gitlab_id)
                 changed.append(threads.ThreadRow(thread, position, digest, payload_id))
-            present.add(thread_id)
     gone = [row[0] for thread_id, row in stored.items() if thread_id not in present]
-    notes = threads.write(db, entity, changed, gone)
+    try:
+        with transaction(db):
+            notes = threads.write(db, entity, changed, gone, fresh=not stored)
+    except apsw.ConstraintError:
+        # A thread or note of that id stands under another entity: look each up, and move it.
+        notes = threads.write(db, entity, changed, gone, fresh=False)
     threads.move(db, moved)
     if changed or gone:
-        sightings.notes_seen(write.around(), entity, threads.texts(db, entity), write.now)
+        texts = _texts(changed) if not stored else threads.texts(db, entity)
+        sightings.notes_seen(write.around(), entity, texts, write.now)
     return Counter(discussions=len(changed), notes=notes)
+
+
+def _texts(rows: Sequence[threads.ThreadRow]) -> list[threads.Text]:
+    """What `threads.texts` would read back."""
+    notes = [note for row in rows for note in row.thread.notes]
+    notes.sort(key=lambda note: (note.created_at, note.gitlab_id))
+    return [(note.gitlab_id, note.is_system, note.body, note.created_at) for note in notes]
 
 
 def _state_events(write: _Write) -> Rows:

@@ -23,15 +23,45 @@ from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import Answer, GitLab
 from loreline.services.mirror import apply, steps
 from loreline.services.mirror.journal import Journal
+from loreline.services.mirror.steps import Fetched
 from loreline.services.mirror.writer import Writer
 from loreline.store import queue
 from loreline.store.queue import Job, JobType
 
-_CLAIM = 256
+_CLAIM = 1024
+_BACKLOG_BYTES = 64 * 1024 * 1024
+_BACKLOG_JOBS = 2_000
 _IDLE_SECONDS = 0.05
 
 FATAL = (AuthenticationFailed, DatabaseFailed, DatabaseLocked, SyncRunning)
 """What concerns every job alike, so that going on makes no sense."""
+
+
+class Backlog:
+    """What is fetched and not yet committed, bounded in bytes and in number."""
+
+    def __init__(self, most_bytes: int, most: int) -> None:
+        self._most_bytes = most_bytes
+        self._most = most
+        self._bytes = 0
+        self._count = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self, size: int) -> None:
+        while self._count and (self._bytes + size > self._most_bytes or self._count >= self._most):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self._bytes += size
+        self._count += 1
+
+    def leave(self, size: int) -> None:
+        self._bytes -= size
+        self._count -= 1
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
 
 
 class Drain:
@@ -56,31 +86,52 @@ class Drain:
         self._kinds = tuple(kinds)
         self._wanted = tuple(wanted)
         self._clock = clock
-        self._claimed: deque[Job] = deque()
+        self._claimed: deque[list[Job]] = deque()
         self._claiming = asyncio.Lock()
         self._unanswered = 0
+        self._backlog = Backlog(_BACKLOG_BYTES, _BACKLOG_JOBS)
 
     async def run(self, fed: asyncio.Event) -> None:
         """Work until the queue is empty and `fed` is set.
 
-        There are more workers than requests in flight: while some wait for their commit, others fetch.
+        Fetching goes on while what was fetched waits for its commit, as far as the backlog has room: the more
+        there is to commit together, the less each commit writes.
         """
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._client.connection.concurrency * 3):
-                group.create_task(self._work(fed))
+            for _ in range(self._client.connection.concurrency):
+                group.create_task(self._work(fed, group))
 
-    async def _work(self, fed: asyncio.Event) -> None:
-        while (job := await self._next(fed)) is not None:
-            try:
-                await self._do(job)
-                self._unanswered = 0
-            except FATAL:
-                raise
-            except Exception as error:  # noqa: BLE001 - one job's failure is counted and told, the others go on
-                await self._failed(job, error)
-            self._journal.progress.fetched(1)
+    async def _work(self, fed: asyncio.Event, group: asyncio.TaskGroup) -> None:
+        while (jobs := await self._next(fed)) is not None:
+            fetched = []
+            for job in jobs:
+                try:
+                    fetched.append(await self._fetch_all(job))
+                    self._unanswered = 0
+                except FATAL:
+                    raise
+                except Exception as error:  # noqa: BLE001 - one job's failure is counted and told, the others go on
+                    if await self._failed(job, error):
+                        break
+            if fetched:
+                size = sum(done.size for done in fetched)
+                await self._backlog.enter(size)
+                group.create_task(self._store(fetched, size))
 
-    async def _next(self, fed: asyncio.Event) -> Job | None:
+    async def _store(self, fetched: list[Fetched], size: int) -> None:
+        try:
+            self._journal.rows += await self._writer.run_lazily(steps.store_dependents, fetched, self._clock())
+        except FATAL:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            for done in fetched:
+                await self._failed(done.job, error)
+        finally:
+            self._backlog.leave(size)
+        self._journal.progress.fetched(len(fetched))
+
+    async def _next(self, fed: asyncio.Event) -> list[Job] | None:
+        """The next entity's jobs."""
         while True:
             if self._claimed:
                 return self._claimed.popleft()
@@ -94,25 +145,23 @@ class Drain:
                         return None
                     await asyncio.sleep(_IDLE_SECONDS)
 
-    async def _claim(self) -> list[Job]:
-        jobs, waiting = await self._writer.run(
+    async def _claim(self) -> list[list[Job]]:
+        jobs, waiting = await self._writer.ask(
             steps.claim, self._instance_id, self._project_ids, self._kinds, self._wanted, _CLAIM, self._clock()
         )
         if jobs:
             self._journal.progress.queued(waiting)
-        return jobs
+        by_entity: dict[tuple[Kind, int], list[Job]] = {}
+        for job in jobs:
+            by_entity.setdefault((job.kind, job.local_id), []).append(job)
+        return list(by_entity.values())
 
-    async def _do(self, job: Job) -> None:
-        names = apply.LISTS[job.job_type]
-        if len(names) == 1:
-            fetched = [await self._fetch(job, names[0])]
-        else:
-            fetched = await asyncio.gather(*(self._fetch(job, name) for name in names))
-        answers = {name: [answer.body for answer in pages] for name, pages in zip(names, fetched, strict=True)}
-        now = self._clock()
-        # The clock of GitLab's first answer: what came after it may be missing from it.
-        times = [answer.server_time for pages in fetched for answer in pages if answer.server_time is not None]
-        self._journal.rows += await self._writer.run(steps.store_dependents, job, answers, min(times, default=now), now)
+    async def _fetch_all(self, job: Job) -> Fetched:
+        answers = {name: await self._fetch(job, name) for name in apply.LISTS[job.job_type]}
+        bodies = {name: [answer.body for answer in pages] for name, pages in answers.items()}
+        # GitLab's clock at the first answer: what came later may be missing.
+        times = [one.server_time for pages in answers.values() for one in pages if one.server_time is not None]
+        return Fetched(job, bodies, min(times, default=self._clock()))
 
     async def _fetch(self, job: Job, name: str) -> list[Answer[Any]]:
         """All pages of a list, checked to be one; the writer's process decodes them."""
@@ -120,11 +169,12 @@ class Drain:
             target = endpoints.entity(job.kind, job.gitlab_project_id, job.iid)
             return [await self._client.get(target, decode.entity_id)]
         target = endpoints.dependents(job.kind, job.gitlab_project_id, job.iid, name)
-        return [answer async for answer in self._client.pages(target, decode.split_items)]
+        return [answer async for answer in self._client.pages(target, decode.check_list)]
 
-    async def _failed(self, job: Job, error: Exception) -> None:
+    async def _failed(self, job: Job, error: Exception) -> bool:
+        """Put a job off and tell why; True when its entity is gone, and all its jobs with it."""
         if isinstance(error, GitLabNotFound) and await self._is_gone(job):
-            return
+            return True
         self._journal.failed(job.project_path, job.subject, error)
         told = error.message if isinstance(error, LoreError) else f"{type(error).__name__}: {error}"
         jitter = random.uniform(-1, 1)
@@ -133,6 +183,7 @@ class Drain:
             self._unanswered += 1
             if self._unanswered >= self._client.connection.concurrency * 2:
                 raise error  # each was tried many times: the server is down, and the rest would only wait for it
+        return False
 
     async def _is_gone(self, job: Job) -> bool:
         """Whether the entity itself has vanished; then it goes from the mirror, and its jobs with it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
@@ -17,6 +19,8 @@ from loreline.store import cursors, projects
 from loreline.store.projects import MirroredProject
 
 Clock = Callable[[], int]
+_PAGES_AHEAD = 8
+
 Told = Sequence[tuple[Issue | MergeRequest, bytes]]
 """Entities as GitLab tells them, each with its own JSON."""
 
@@ -33,10 +37,16 @@ async def list_entities(
 ) -> None:
     """Bring the entities up to date; each page and the cursor it reaches are one transaction."""
     journal.progress.stage(f"{project.path}: listing {kind.plural.replace('_', ' ')}")
-    cursor = await writer.run(cursors.read, project.id, kind)
+    cursor = await writer.ask(cursors.read, project.id, kind)
     start = None if from_start or cursor is None else plans.listing_start(cursor.updated_at)
-    async for answer in _walk(client, writer, project, kind, start):
-        await store_page(writer, journal, project, kind, answer.value, clock, fetched_at=answer.server_time)
+    committing: deque[asyncio.Task[None]] = deque()
+    async with asyncio.TaskGroup() as group:
+        async for answer in _walk(client, writer, project, kind, start):
+            page = store_page(writer, journal, project, kind, answer.value, clock, fetched_at=answer.server_time)
+            committing.append(group.create_task(page))
+            # The writer keeps their order, so the next page is fetched while these are committed.
+            if len(committing) > _PAGES_AHEAD:
+                await committing.popleft()
 
 
 async def store_page(
@@ -50,20 +60,21 @@ async def store_page(
     fetched_at: int | None,
     advance: bool = True,
 ) -> None:
+    """One page and, with `advance`, the cursor it reaches."""
     if not told:
         return
     now = clock()
     last = max((entity.updated_at, entity.gitlab_id) for entity, _ in told)
     cursor = cursors.Cursor(*last) if advance else None
     items = [item for _, item in told]
-    journal.rows += await writer.run(steps.store_listing, project, kind, items, cursor, fetched_at or now, now)
+    journal.rows += await writer.run_lazily(steps.store_listing, project, kind, items, cursor, fetched_at or now, now)
     journal.progress.listed(len(told))
 
 
 async def _walk(
     client: GitLab, writer: Writer, project: MirroredProject, kind: Kind, start: int | None
 ) -> AsyncIterator[Answer[Told]]:
-    if kind is Kind.ISSUE and await writer.run(projects.keyset_issues, project.instance_id) is not False:
+    if kind is Kind.ISSUE and await writer.ask(projects.keyset_issues, project.instance_id) is not False:
         target = endpoints.entities(kind, project.gitlab_id, updated_after=start, keyset=True)
         decoded: Callable[[bytes], Told] = partial(decode.entities, kind)
         try:

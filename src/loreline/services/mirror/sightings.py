@@ -16,7 +16,7 @@ from loreline.core.references import (
     find_mentions,
     parse_system_note,
 )
-from loreline.store import entities, projects, queue, references
+from loreline.store import entities, projects, queue, references, threads
 from loreline.store.entities import EntityKey
 from loreline.store.references import End, Sighting
 
@@ -55,7 +55,7 @@ def description_seen(around: Surroundings, entity: EntityKey, description: str |
     _replace(around, entity, (SourceMethod.DESCRIPTION,), sightings, now)
 
 
-def notes_seen(around: Surroundings, entity: EntityKey, texts: Iterable[tuple[int, bool, str, int]], now: int) -> None:
+def notes_seen(around: Surroundings, entity: EntityKey, texts: Iterable[threads.Text], now: int) -> None:
     """Mentions in people's notes and the relations GitLab's own notes tell; texts come oldest first."""
     me = End(entity.kind, entity.id)
     home = around.project.path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import apsw
+from msgspec import Struct
 
 from loreline.core import plans
 from loreline.core.entities import Kind, Project
@@ -58,8 +59,8 @@ def put_off_count(db: apsw.Connection, now: int) -> int:
 
 def store_project(db: apsw.Connection, instance_id: int, project: Project, body: bytes, now: int) -> MirroredProject:
     mirrored = projects.upsert(db, instance_id, project)
-    payload_id, _ = payloads.put(db, mirrored.id, "project", mirrored.gitlab_id, body, fetched_at=now)
-    projects.link_payload(db, mirrored.id, payload_id)
+    kept = payloads.put(db, mirrored.id, "project", mirrored.gitlab_id, body, fetched_at=now)
+    projects.link_payload(db, mirrored.id, kept.id)
     return mirrored
 
 
@@ -152,26 +153,40 @@ def claim(
     return jobs, queue.pending(db) if jobs else 0
 
 
-def store_dependents(
-    db: apsw.Connection, job: Job, answers: Mapping[str, Sequence[bytes]], fetched_at: int, now: int
-) -> apply.Rows:
-    """What a job has fetched, and the job's end."""
-    entity = entities.by_id(db, job.kind, job.local_id)
+class Fetched(Struct, frozen=True):
+    """A job's answers: the pages of each of its lists."""
+
+    job: Job
+    answers: dict[str, list[bytes]]
+    fetched_at: int
+    """GitLab's clock when it began."""
+
+    @property
+    def size(self) -> int:
+        return sum(len(page) for pages in self.answers.values() for page in pages)
+
+
+def store_dependents(db: apsw.Connection, fetched: Sequence[Fetched], now: int) -> apply.Rows:
+    """What jobs of one entity have fetched, and the end of those jobs."""
+    first = fetched[0].job
+    entity = entities.by_id(db, first.kind, first.local_id)
     rows = apply.Rows()
     if entity is not None:
-        if job.job_type is JobType.DISCUSSIONS and job.attempts < 2 and _suspiciously_empty(db, entity, answers):
-            raise NetworkFailed(
-                f"GitLab shows no thread of {job.project_path}{job.kind.sigil}{job.iid}, which has comments",
-                hint="it is asked again; if it stays so, it is believed",
-            )
-        project = projects.by_id(db, job.project_id)
-        rows = apply.dependents(db, project, entity, answers, fetched_at=fetched_at, now=now)
-    queue.done(db, job)
+        project = projects.by_id(db, first.project_id)
+        for done in fetched:
+            job = done.job
+            if job.job_type is JobType.DISCUSSIONS and job.attempts < 2 and _suspiciously_empty(db, entity, done):
+                raise NetworkFailed(
+                    f"GitLab shows no thread of {job.project_path}{job.kind.sigil}{job.iid}, which has comments",
+                    hint="it is asked again; if it stays so, it is believed",
+                )
+            rows += apply.dependents(db, project, entity, done.answers, fetched_at=done.fetched_at, now=now)
+    queue.done(db, [done.job for done in fetched])
     return rows
 
 
-def _suspiciously_empty(db: apsw.Connection, entity: EntityKey, answers: Mapping[str, Sequence[bytes]]) -> bool:
-    empty = not any(decode.split_items(page) for page in answers["discussions"])
+def _suspiciously_empty(db: apsw.Connection, entity: EntityKey, done: Fetched) -> bool:
+    empty = not any(decode.check_list(page) for page in done.answers["discussions"])
     return empty and entities.user_notes_count(db, entity.kind, entity.id) > 0
 
 

@@ -1,8 +1,8 @@
 """The one writer: a process of its own, to which async code hands functions of the database connection.
 
 Decoding, compressing and storing take as much computing as fetching. In one process they would take turns
-under the interpreter's lock; in two, a sync is little slower than the fetching alone. What has gathered
-while a commit was under way is committed together. No transaction is ever open across an `await`.
+under the interpreter's lock; in two, a sync is little slower than the fetching alone. The writer decides
+what is committed together, so no transaction depends on what async code does next.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import struct
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -30,6 +31,17 @@ HEADER = struct.Struct("!QQ")
 
 OPENED = 0
 """The number of the writer's first message: whether the database could be opened."""
+
+
+class Pace(Enum):
+    """When a call's result comes back."""
+
+    COMMITTED = 0
+    """Committed at once, and then told."""
+    LAZY = 1
+    """Told when it is committed, which may be together with much that follows."""
+    EARLY = 2
+    """Told before it is committed: for what may as well be done again."""
 
 
 class Writer:
@@ -75,13 +87,26 @@ class Writer:
 
     async def run(self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of `work(connection, …)`, once it is committed. All of it must be picklable."""
+        return await self._call(Pace.COMMITTED, work, args, kwargs)
+
+    async def run_lazily(
+        self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same, but committed together with whatever follows within a second or so."""
+        return await self._call(Pace.LAZY, work, args, kwargs)
+
+    async def ask(self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same, but without waiting for the commit."""
+        return await self._call(Pace.EARLY, work, args, kwargs)
+
+    async def _call(self, pace: Pace, work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
         if self._process is None or self._process.stdin is None:
             raise self._dead()
         self._last_call += 1
         number = self._last_call
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._calls[number] = done
-        message = pickle.dumps((self._owner, work, args, kwargs), protocol=5)
+        message = pickle.dumps((pace, self._owner, work, args, kwargs), protocol=5)
         try:
             self._process.stdin.write(HEADER.pack(number, len(message)) + message)
             await self._process.stdin.drain()

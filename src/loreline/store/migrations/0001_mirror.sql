@@ -468,10 +468,10 @@ CREATE TABLE tombstones (
 
 CREATE TABLE changes (
   sequence INTEGER PRIMARY KEY AUTOINCREMENT,
-  source_type TEXT NOT NULL CHECK (source_type IN ('issue', 'merge_request', 'discussion')),
-  source_id INTEGER NOT NULL,
+  entity_type TEXT NOT NULL CHECK (entity_type IN ('issue', 'merge_request')),
+  entity_id INTEGER NOT NULL,
   operation TEXT NOT NULL CHECK (operation IN ('upsert', 'delete')),
-  UNIQUE (source_type, source_id)
+  UNIQUE (entity_type, entity_id)
 );
 
 CREATE TABLE sync_runs (
