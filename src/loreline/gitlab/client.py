@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Generic, NoReturn, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 import stamina
@@ -78,15 +79,21 @@ class GitLab:
         # Retries are counted in `traffic`; stamina's own log lines would only repeat them on stderr.
         stamina.instrumentation.set_on_retry_hooks([])
         token = connection.token
-        self._http = httpx2.AsyncClient(
-            headers={
+        timeout = httpx2.Timeout(connection.timeout_seconds, connect=min(connection.timeout_seconds, 15), pool=None)
+        self._extensions = {"timeout": timeout.as_dict()}
+        self._headers = httpx2.Headers(
+            {
                 **({"authorization": f"Bearer {token}"} if connection.bearer else {"private-token": token}),
                 "accept": "application/json",
+                "accept-encoding": "gzip, deflate",
                 "user-agent": f"loreline/{__version__}",
-            },
+            }
+        )
+        # The transport and not httpx2's client: cookies, redirects and auth flows are none of ours, and without
+        # them a request costs a tenth less.
+        self._http = httpx2.AsyncHTTPTransport(
             verify=_ssl_context(connection),
             proxy=_proxy(connection),
-            timeout=httpx2.Timeout(connection.timeout_seconds, connect=min(connection.timeout_seconds, 15), pool=None),
             limits=httpx2.Limits(
                 max_connections=connection.concurrency, max_keepalive_connections=connection.concurrency
             ),
@@ -168,7 +175,9 @@ class GitLab:
 
     async def _send(self, url: str, target: str, redirects: int = 3) -> httpx2.Response:
         try:
-            response = await self._http.get(url)
+            request = httpx2.Request("GET", url, headers=self._headers, extensions=self._extensions)
+            response = await self._http.handle_async_request(request)
+            await response.aread()
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
             told = failures.from_transport(error, self.where(target))
             if isinstance(told, failures.Transient):
@@ -261,15 +270,24 @@ def _ssl_context(connection: Connection) -> ssl.SSLContext | bool:
 
 
 def _proxy(connection: Connection) -> httpx2.Proxy | None:
-    if connection.proxy is None:
+    """The proxy the settings name, else the environment's HTTP(S)_PROXY as far as NO_PROXY lets it."""
+    address = connection.proxy or _environment_proxy(connection.url)
+    if address is None:
         return None
     try:
-        return httpx2.Proxy(connection.proxy)
+        return httpx2.Proxy(address if "://" in address else f"http://{address}")
     except (ValueError, httpx2.InvalidURL) as error:
         raise ConfigInvalid(
-            f"the proxy of {connection.url} is no usable address",
-            hint="it looks like http://proxy.example.com:3128",
+            f"the proxy for {connection.url} is no usable address", hint="it looks like http://proxy.example.com:3128"
         ) from error
+
+
+def _environment_proxy(url: str) -> str | None:
+    parts = urlsplit(url)
+    proxies = getproxies()
+    if parts.hostname is None or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def _reason(error: Exception) -> str:

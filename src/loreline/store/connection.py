@@ -35,6 +35,8 @@ def open_database(path: Path, *, create: bool = False) -> apsw.Connection:
 
 
 def _configure(db: apsw.Connection) -> None:
+    # Plans that don't depend on the values bound to them: else SQLite prepares such a statement anew each time.
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     db.pragma("journal_mode", "wal")
     db.pragma("synchronous", "normal")
     db.pragma("foreign_keys", 1)

@@ -8,7 +8,7 @@ from typing import cast
 import apsw
 from msgspec import Struct
 
-from loreline.core.entities import Entity, Issue, Kind, MergeRequest, MergeRequestDetails
+from loreline.core.entities import Entity, Issue, Kind, MergeRequest, MergeRequestDetails, User
 from loreline.core.plans import Known
 from loreline.store import changes, payloads, projects, queue, references, users
 
@@ -37,20 +37,22 @@ _MERGE_REQUEST = (
 )  # fmt: skip
 
 
-def _upsert_sql(table: str, columns: Sequence[str]) -> str:
-    updates = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in {"gitlab_id", "project_id"})
-    return (
-        f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-        f" ON CONFLICT (project_id, gitlab_id) DO UPDATE SET {updates} RETURNING id"
-    )
-
-
-_UPSERT = {
-    Kind.ISSUE: _upsert_sql("issues", _SHARED + _ISSUE),
-    Kind.MERGE_REQUEST: _upsert_sql("merge_requests", _SHARED + _MERGE_REQUEST),
+_COLUMNS = {Kind.ISSUE: _SHARED + _ISSUE, Kind.MERGE_REQUEST: _SHARED + _MERGE_REQUEST}
+_INSERT = {
+    kind: f"INSERT INTO {kind.plural} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    for kind, columns in _COLUMNS.items()
+}
+_UPDATE = {
+    kind: f"UPDATE {kind.plural} SET ({', '.join(columns)}) = ({', '.join('?' * len(columns))})"
+    " WHERE project_id = ? AND gitlab_id = ? RETURNING id"
+    for kind, columns in _COLUMNS.items()
 }
 _OWNER = {Kind.ISSUE: "issue_id", Kind.MERGE_REQUEST: "merge_request_id"}
 _LABELS = {Kind.ISSUE: "issue_labels", Kind.MERGE_REQUEST: "mr_labels"}
+_BELONGINGS = {
+    Kind.ISSUE: ("issue_labels", "issue_assignees"),
+    Kind.MERGE_REQUEST: ("mr_labels", "mr_assignees", "mr_reviewers"),
+}
 _ASSIGNEES = {Kind.ISSUE: "issue_assignees", Kind.MERGE_REQUEST: "mr_assignees"}
 
 
@@ -82,8 +84,9 @@ def upsert(
     activity_key: bytes,
     code_key: bytes | None,
     seen_at: int,
+    known: bool,
 ) -> int:
-    """Write one entity with its labels and people; returns its local id."""
+    """Write one entity, `known` or new, with its labels and people; returns its local id."""
     _make_room(db, project, kind, entity)
     milestone = entity.milestone
     milestone_id = projects.upsert_milestone(db, project.id, milestone) if milestone else None
@@ -111,13 +114,20 @@ def upsert(
         activity_key,
         seen_at,
     )
-    row = db.execute(_UPSERT[kind], shared + _own_values(entity, code_key)).fetchone()
-    local_id = cast(int, row[0])
-    _replace_labels(db, project.id, kind, local_id, entity.labels)
-    _replace_people(db, _ASSIGNEES[kind], kind, local_id, entity)
+    values = shared + _own_values(entity, code_key)
+    if known:
+        row = db.execute(_UPDATE[kind], (*values, project.id, entity.gitlab_id)).fetchone()
+        local_id = cast(int, row[0])
+        for table in _BELONGINGS[kind]:
+            db.execute(f"DELETE FROM {table} WHERE {_OWNER[kind]} = ?", (local_id,))
+    else:
+        db.execute(_INSERT[kind], values)
+        local_id = db.last_insert_rowid()
+    _add_labels(db, project.id, kind, local_id, entity.labels)
+    _add_people(db, _ASSIGNEES[kind], kind, local_id, entity.assignees)
     people = [entity.author, *entity.assignees]
     if isinstance(entity, MergeRequest):
-        _replace_people(db, "mr_reviewers", kind, local_id, entity)
+        _add_people(db, "mr_reviewers", kind, local_id, entity.reviewers)
         people += entity.reviewers
     users.upsert(db, project.instance_id, people)
     db.execute(
@@ -166,9 +176,7 @@ def _own_values(entity: Entity, code_key: bytes | None) -> tuple[object, ...]:
     )
 
 
-def _replace_labels(db: apsw.Connection, project_id: int, kind: Kind, local_id: int, names: tuple[str, ...]) -> None:
-    table, owner = _LABELS[kind], _OWNER[kind]
-    db.execute(f"DELETE FROM {table} WHERE {owner} = ?", (local_id,))
+def _add_labels(db: apsw.Connection, project_id: int, kind: Kind, local_id: int, names: tuple[str, ...]) -> None:
     if not names:
         return
     db.executemany(
@@ -176,14 +184,13 @@ def _replace_labels(db: apsw.Connection, project_id: int, kind: Kind, local_id: 
         [(project_id, name) for name in names],
     )
     db.executemany(
-        f"INSERT INTO {table} ({owner}, label_id) SELECT ?, id FROM labels WHERE project_id = ? AND name = ?",
+        f"INSERT INTO {_LABELS[kind]} ({_OWNER[kind]}, label_id)"
+        " SELECT ?, id FROM labels WHERE project_id = ? AND name = ?",
         [(local_id, project_id, name) for name in names],
     )
 
 
-def _replace_people(db: apsw.Connection, table: str, kind: Kind, local_id: int, entity: Entity) -> None:
-    people = cast(MergeRequest, entity).reviewers if table == "mr_reviewers" else entity.assignees
-    db.execute(f"DELETE FROM {table} WHERE {_OWNER[kind]} = ?", (local_id,))
+def _add_people(db: apsw.Connection, table: str, kind: Kind, local_id: int, people: tuple[User, ...]) -> None:
     if people:
         db.executemany(
             f"INSERT OR REPLACE INTO {table} ({_OWNER[kind]}, username, gitlab_user_id) VALUES (?, ?, ?)",

@@ -162,8 +162,8 @@ class _Tools(threading.local):
             (resources.files("loreline.store") / "payload_dictionary.json").read_bytes(),
             dict_type=zstandard.DICT_TYPE_RAWCONTENT,
         )
-        self.compress_small = zstandard.ZstdCompressor(level=3, dict_data=words)
-        self.compress_large = zstandard.ZstdCompressor(level=3)
+        self.compress_small = zstandard.ZstdCompressor(level=1, dict_data=words)
+        self.compress_large = zstandard.ZstdCompressor(level=1)
         self.expand_small = zstandard.ZstdDecompressor(dict_data=words)
         self.expand_large = zstandard.ZstdDecompressor()
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Iterable, Iterator, Mapping
 
 import apsw
 from msgspec import Struct
@@ -26,12 +25,10 @@ _UPDATE_DISCUSSION = (
     " resolvable = excluded.resolvable, resolved = excluded.resolved, content_hash = excluded.content_hash"
 )
 _NOTE = (
-    "INSERT INTO notes (id, gitlab_id, discussion_id, project_id, type, author_gitlab_id, author_username, body,"
+    "INSERT INTO notes (gitlab_id, discussion_id, project_id, type, author_gitlab_id, author_username, body,"
     " created_at, updated_at, position, is_system, internal, resolvable, resolved, resolved_by, resolved_at,"
-    " commit_id, raw_payload_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_UPDATE_NOTE = (
-    " ON CONFLICT (id) DO UPDATE SET discussion_id = excluded.discussion_id,"
+    " commit_id, raw_payload_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (project_id, gitlab_id) DO UPDATE SET discussion_id = excluded.discussion_id,"
     " type = excluded.type, author_gitlab_id = excluded.author_gitlab_id,"
     " author_username = excluded.author_username, body = excluded.body, created_at = excluded.created_at,"
     " updated_at = excluded.updated_at, position = excluded.position, is_system = excluded.is_system,"
@@ -41,7 +38,8 @@ _UPDATE_NOTE = (
 )
 _POSITION = (
     "INSERT OR REPLACE INTO note_positions (note_id, position_type, base_sha, start_sha, head_sha, old_path,"
-    " new_path, old_line, new_line, start_old_line, start_new_line) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " new_path, old_line, new_line, start_old_line, start_new_line)"
+    " SELECT id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12 FROM notes WHERE project_id = ?1 AND gitlab_id = ?2"
 )
 
 
@@ -54,68 +52,51 @@ class ThreadRow(Struct, frozen=True):
     raw_payload_id: int
 
 
-def hashes(db: apsw.Connection, entity: EntityKey) -> dict[str, tuple[int, bytes, int]]:
-    """GitLab's id of each stored thread → (local id, content hash, position)."""
+class Stored(Struct, frozen=True):
+    """A thread as it was written last."""
+
+    id: int
+    content_hash: bytes
+    position: int
+
+
+def stored(db: apsw.Connection, entity: EntityKey) -> dict[str, Stored]:
+    """An entity's threads by GitLab's id."""
     rows = db.execute(
         "SELECT gitlab_discussion_id, id, content_hash, position FROM discussions"
         f" WHERE {owner_column(entity.kind)} = ?",
         (entity.id,),
     )
-    return {row[0]: (row[1], row[2], row[3]) for row in rows}
+    return {row[0]: Stored(row[1], row[2], row[3]) for row in rows}
 
 
-def write(db: apsw.Connection, entity: EntityKey, rows: list[ThreadRow], gone: list[int], *, fresh: bool) -> int:
+def write(
+    db: apsw.Connection, entity: EntityKey, rows: list[ThreadRow], before: Mapping[str, Stored], gone: list[int]
+) -> int:
     """Insert or replace these threads of an entity and remove those that are gone; the number of notes written.
 
-    `fresh` tells that the entity has no thread yet, so that there is nothing to look up.
+    `before` is what `stored` told.
     """
-    if not rows and not gone:
-        return 0
-    known_threads: dict[str | int, int] = {}
-    known_notes: dict[str | int, int] = {}
-    if not fresh:
-        known_threads = _known(
-            db, "discussions", "gitlab_discussion_id", entity.project_id, [row.thread.gitlab_id for row in rows]
-        )
-        known_notes = _known(
-            db, "notes", "gitlab_id", entity.project_id, [note.gitlab_id for row in rows for note in row.thread.notes]
-        )
-    written = _write_rows(db, entity, rows, known_threads, known_notes)
+    # One writer at a time: the next free ids are ours, and all threads go in with one statement.
+    next_id = db.execute("SELECT coalesce(max(id), 0) + 1 FROM discussions").fetchone()[0]
+    thread_values, note_values, positions = [], [], []
+    for row in rows:
+        known = before.get(row.thread.gitlab_id)
+        thread_id = known.id if known else next_id
+        next_id += known is None
+        thread_values.append(_thread_values(entity, thread_id, row))
+        for place, note in enumerate(row.thread.notes):
+            note_values.append(_note_values(entity, thread_id, place, note, row.raw_payload_id))
+            if note.position is not None:
+                positions.append((entity.project_id, note.gitlab_id, *_position_values(note.position)))
+    db.executemany(_DISCUSSION + (_UPDATE_DISCUSSION if before else ""), thread_values)
+    _drop_old_notes(db, rows, before)
+    db.executemany(_NOTE, note_values)
+    db.executemany(_POSITION, positions)
     if gone:
         # A note that went on to another thread has been moved by now, so no living note falls with its old one.
         db.executemany("DELETE FROM discussions WHERE id = ?", [(thread_id,) for thread_id in gone])
     users.upsert(db, entity.instance_id, (note.author for row in rows for note in row.thread.notes))
-    return written
-
-
-def _write_rows(
-    db: apsw.Connection,
-    entity: EntityKey,
-    rows: list[ThreadRow],
-    known_threads: dict[str | int, int],
-    known_notes: dict[str | int, int],
-) -> int:
-    next_thread, next_note = _next_id(db, "discussions"), _next_id(db, "notes")
-    thread_values, note_values, positions = [], [], []
-    for row in rows:
-        thread_id = known_threads.get(row.thread.gitlab_id)
-        if thread_id is None:
-            thread_id, next_thread = next_thread, next_thread + 1
-        thread_values.append(_thread_values(entity, thread_id, row))
-        for place, note in enumerate(row.thread.notes):
-            note_id = known_notes.get(note.gitlab_id)
-            if note_id is None:
-                note_id, next_note = next_note, next_note + 1
-            note_values.append(_note_values(entity, thread_id, note_id, place, note, row.raw_payload_id))
-            if note.position is not None:
-                positions.append((note_id, *_position_values(note.position)))
-    db.executemany(_DISCUSSION + (_UPDATE_DISCUSSION if known_threads else ""), thread_values)
-    if known_threads:
-        _drop_missing_notes(db, rows, known_threads)
-    if known_notes:
-        db.executemany("DELETE FROM note_positions WHERE note_id = ?", [(note_id,) for note_id in known_notes.values()])
-    db.executemany(_NOTE + (_UPDATE_NOTE if known_notes else ""), note_values)
-    db.executemany(_POSITION, positions)
     return len(note_values)
 
 
@@ -139,38 +120,16 @@ def texts(db: apsw.Connection, entity: EntityKey) -> Iterator[Text]:
     ).fetchall()
 
 
-def _next_id(db: apsw.Connection, table: str) -> int:
-    # One writer at a time: the next free id is ours, and a whole page goes in with one statement.
-    return cast(int, db.execute(f"SELECT coalesce(max(id), 0) + 1 FROM {table}").fetchone()[0])
-
-
-def _known(
-    db: apsw.Connection, table: str, column: str, project_id: int, keys: list[str] | list[int]
-) -> dict[str | int, int]:
-    found: dict[str | int, int] = {}
-    for start in range(0, len(keys), 500):
-        part = keys[start : start + 500]
-        found.update(
-            db.execute(
-                f"SELECT {column}, id FROM {table} WHERE project_id = ? AND {column} IN ({', '.join('?' * len(part))})",
-                (project_id, *part),
-            ).fetchall()
-        )
-    return found
-
-
-def _drop_missing_notes(db: apsw.Connection, rows: list[ThreadRow], known_threads: dict[str | int, int]) -> None:
-    """Notes deleted from threads that go on without them."""
+def _drop_old_notes(db: apsw.Connection, rows: list[ThreadRow], before: Mapping[str, Stored]) -> None:
+    """Of threads that are written again: notes they no longer have, and the places of those that may have moved."""
     for row in rows:
-        thread_id = known_threads.get(row.thread.gitlab_id)
-        if thread_id is None:
+        thread = before.get(row.thread.gitlab_id)
+        if thread is None:
             continue
         keep = {note.gitlab_id for note in row.thread.notes}
-        stored = db.execute("SELECT id, gitlab_id FROM notes WHERE discussion_id = ?", (thread_id,)).fetchall()
-        db.executemany(
-            "DELETE FROM notes WHERE id = ?",
-            [(stale,) for stale, gitlab_id in stored if gitlab_id not in keep],
-        )
+        notes = db.execute("SELECT id, gitlab_id FROM notes WHERE discussion_id = ?", (thread.id,)).fetchall()
+        db.executemany("DELETE FROM note_positions WHERE note_id = ?", [(note_id,) for note_id, _ in notes])
+        db.executemany("DELETE FROM notes WHERE id = ?", [(note_id,) for note_id, known in notes if known not in keep])
 
 
 def _thread_values(entity: EntityKey, thread_id: int, row: ThreadRow) -> tuple[object, ...]:
@@ -193,11 +152,8 @@ def _thread_values(entity: EntityKey, thread_id: int, row: ThreadRow) -> tuple[o
     )
 
 
-def _note_values(
-    entity: EntityKey, thread_id: int, note_id: int, place: int, note: Note, raw_payload_id: int
-) -> tuple[object, ...]:
+def _note_values(entity: EntityKey, thread_id: int, place: int, note: Note, raw_payload_id: int) -> tuple[object, ...]:
     return (
-        note_id,
         note.gitlab_id,
         thread_id,
         entity.project_id,

@@ -15,7 +15,6 @@ from loreline.gitlab import decode
 from loreline.services.mirror import sightings
 from loreline.services.mirror.sightings import Surroundings
 from loreline.store import changes, code, entities, events, payloads, projects, queue, references, threads, users
-from loreline.store.connection import transaction
 from loreline.store.entities import EntityKey
 from loreline.store.queue import JobType
 
@@ -72,6 +71,7 @@ def entity_page(
             activity_key=listed.activity_key,
             code_key=listed.code_key,
             seen_at=now,
+            known=before is not None,
         )
         key = EntityKey(
             kind, local_id, project.id, project.instance_id, entity.gitlab_id, entity.iid, entity.updated_at
@@ -149,18 +149,18 @@ def _keep(
 
 def _discussions(write: _Write) -> Rows:
     db, entity = write.db, write.entity
-    stored = threads.hashes(db, entity)
+    stored = threads.stored(db, entity)
     changed, moved = [], []
     present: set[str] = set()
     for payload_id, page in zip(write.payload_ids, write.pages, strict=True):
         for item in decode.split_items(page):
             digest = payloads.body_hash(item)
             position = len(present)
-            thread_id = decode.thread_id(item) if stored else None
-            before = stored.get(thread_id) if thread_id else None
-            if thread_id is not None and before is not None and before[1] == digest and thread_id not in present:
-                if before[2] != position:
-                    moved.append((before[0], position))
+            before = stored.get(decode.thread_id(item)) if stored else None
+            if before is not None and before.content_hash == digest:
+                thread_id = decode.thread_id(item)
+                if before.position != position and thread_id not in present:
+                    moved.append((before.id, position))
                 present.add(thread_id)
                 continue
             thread = decode.thread(item)
@@ -169,13 +169,8 @@ def _discussions(write: _Write) -> Rows:
             if thread.notes and thread.gitlab_id not in present:
                 present.add(thread.gitlab_id)
                 changed.append(threads.ThreadRow(thread, position, digest, payload_id))
-    gone = [row[0] for thread_id, row in stored.items() if thread_id not in present]
-    try:
-        with transaction(db):
-            notes = threads.write(db, entity, changed, gone, fresh=not stored)
-    except apsw.ConstraintError:
-        # A thread or note of that id stands under another entity: look each up, and move it.
-        notes = threads.write(db, entity, changed, gone, fresh=False)
+    gone = [row.id for thread_id, row in stored.items() if thread_id not in present]
+    notes = threads.write(db, entity, changed, stored, gone) if changed or gone else 0
     threads.move(db, moved)
     if changed or gone:
         texts = _texts(changed) if not stored else threads.texts(db, entity)

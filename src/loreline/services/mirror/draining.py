@@ -29,6 +29,8 @@ from loreline.store import queue
 from loreline.store.queue import Job, JobType
 
 _CLAIM = 1024
+_LOW = 64
+"""With fewer entities than this in hand, the next jobs are claimed."""
 _BACKLOG_BYTES = 64 * 1024 * 1024
 _BACKLOG_JOBS = 2_000
 _IDLE_SECONDS = 0.05
@@ -87,7 +89,9 @@ class Drain:
         self._wanted = tuple(wanted)
         self._clock = clock
         self._claimed: deque[list[Job]] = deque()
-        self._claiming = asyncio.Lock()
+        self._claiming: asyncio.Task[None] | None = None
+        self._exhausted = False
+        """The last claim brought less than it asked for: the next waits until what there is has been handed out."""
         self._unanswered = 0
         self._backlog = Backlog(_BACKLOG_BYTES, _BACKLOG_JOBS)
 
@@ -131,30 +135,37 @@ class Drain:
         self._journal.progress.fetched(len(fetched))
 
     async def _next(self, fed: asyncio.Event) -> list[Job] | None:
-        """The next entity's jobs."""
+        """The next entity's jobs; more are claimed before the last ones are handed out."""
         while True:
             if self._claimed:
+                if len(self._claimed) < _LOW and not self._exhausted and self._claiming is None:
+                    self._claiming = asyncio.create_task(self._claim())
                 return self._claimed.popleft()
-            async with self._claiming:
-                if self._claimed:
-                    continue
+            if self._claiming is None:
                 was_fed = fed.is_set()
-                self._claimed.extend(await self._claim())
+                self._claiming = asyncio.create_task(self._claim())
+                await asyncio.shield(self._claiming)
+                if not self._claimed and was_fed:
+                    return None
                 if not self._claimed:
-                    if was_fed:
-                        return None
                     await asyncio.sleep(_IDLE_SECONDS)
+            else:
+                await asyncio.shield(self._claiming)
 
-    async def _claim(self) -> list[list[Job]]:
-        jobs, waiting = await self._writer.ask(
-            steps.claim, self._instance_id, self._project_ids, self._kinds, self._wanted, _CLAIM, self._clock()
-        )
+    async def _claim(self) -> None:
+        try:
+            jobs, waiting = await self._writer.ask(
+                steps.claim, self._instance_id, self._project_ids, self._kinds, self._wanted, _CLAIM, self._clock()
+            )
+        finally:
+            self._claiming = None
         if jobs:
             self._journal.progress.queued(waiting)
+        self._exhausted = len(jobs) < _CLAIM
         by_entity: dict[tuple[Kind, int], list[Job]] = {}
         for job in jobs:
             by_entity.setdefault((job.kind, job.local_id), []).append(job)
-        return list(by_entity.values())
+        self._claimed.extend(by_entity.values())
 
     async def _fetch_all(self, job: Job) -> Fetched:
         answers = {name: await self._fetch(job, name) for name in apply.LISTS[job.job_type]}

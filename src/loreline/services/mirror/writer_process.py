@@ -22,7 +22,7 @@ from loreline.store.connection import open_database, transaction, translated
 
 _CHUNK = 1 << 20
 
-_LONGEST_S = 1.5
+_LONGEST_S = 2.0
 """How long lazy calls may gather before they are committed: what a kill can cost at the most. Small commits
 write the same index pages again and again; a first sync wrote three times as much without this."""
 

@@ -247,9 +247,10 @@ CREATE TABLE discussions (
     OR (noteable_type = 'MergeRequest' AND merge_request_id IS NOT NULL AND issue_id IS NULL)
   )
 );
-CREATE UNIQUE INDEX uq_discussions_gitlab ON discussions(project_id, gitlab_discussion_id);
-CREATE INDEX idx_discussions_issue ON discussions(issue_id) WHERE issue_id IS NOT NULL;
-CREATE INDEX idx_discussions_mr ON discussions(merge_request_id) WHERE merge_request_id IS NOT NULL;
+CREATE UNIQUE INDEX idx_discussions_issue ON discussions(issue_id, gitlab_discussion_id)
+  WHERE issue_id IS NOT NULL;
+CREATE UNIQUE INDEX idx_discussions_mr ON discussions(merge_request_id, gitlab_discussion_id)
+  WHERE merge_request_id IS NOT NULL;
 CREATE INDEX idx_discussions_last_note ON discussions(last_note_at);
 
 CREATE TABLE notes (
@@ -292,7 +293,7 @@ CREATE TABLE note_positions (
   start_new_line INTEGER
 );
 CREATE INDEX idx_note_positions_new_path ON note_positions(new_path);
-CREATE INDEX idx_note_positions_old_path ON note_positions(old_path);
+CREATE INDEX idx_note_positions_old_path ON note_positions(old_path) WHERE old_path <> new_path;
 
 CREATE TABLE resource_state_events (
   id INTEGER PRIMARY KEY,
@@ -370,7 +371,7 @@ CREATE TABLE mr_file_changes (
   PRIMARY KEY (merge_request_id, position)
 ) WITHOUT ROWID;
 CREATE INDEX idx_mr_files_new_path ON mr_file_changes(new_path);
-CREATE INDEX idx_mr_files_old_path ON mr_file_changes(old_path) WHERE old_path IS NOT NULL;
+CREATE INDEX idx_mr_files_old_path ON mr_file_changes(old_path) WHERE old_path <> new_path;
 
 CREATE TABLE mr_commits (
   merge_request_id INTEGER NOT NULL REFERENCES merge_requests(id) ON DELETE CASCADE,
