@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Mapping
 
-import httpx2
+import httpcore2
 import msgspec
 
 from loreline.errors import (
@@ -16,6 +16,17 @@ from loreline.errors import (
     LoreError,
     NetworkFailed,
     RateLimited,
+)
+
+TRANSPORT_ERRORS = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.TimeoutException,
+    httpcore2.UnsupportedProtocol,
+    httpcore2.ConnectionNotAvailable,
+    OSError,
+    UnicodeError,  # a host name that is none
 )
 
 
@@ -121,12 +132,12 @@ def from_transport(error: Exception, where: str) -> LoreError | Transient:
                 f"no secure connection to {host} ({cause.reason or 'TLS error'}): {where}",
                 hint="check that the instance's url says https where it should, and the client certificate",
             )
-    if isinstance(error, httpx2.ProxyError):
+    if isinstance(error, httpcore2.ProxyError):
         return NetworkFailed(
             f"the proxy refuses ({_one_line(error)}): {where}",
             hint="check the instance's proxy, or HTTP(S)_PROXY and NO_PROXY in the environment",
         )
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
+    if isinstance(error, httpcore2.UnsupportedProtocol | UnicodeError):
         return NetworkFailed(f"that is no usable address: {where}", hint="the instance's url starts with https://")
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return Transient(
@@ -135,7 +146,7 @@ def from_transport(error: Exception, where: str) -> LoreError | Transient:
                 hint="check the instance's url and port, and that GitLab (or the proxy) runs",
             )
         )
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, httpcore2.TimeoutException):
         return Transient(
             NetworkFailed(f"no answer in time: {where}", hint="raise sync.timeout_seconds if GitLab is just slow")
         )

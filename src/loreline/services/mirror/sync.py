@@ -13,7 +13,8 @@ from loreline.core.entities import Kind
 from loreline.core.times import DAY, SECOND
 from loreline.errors import ConfigInvalid, InvalidValue, LoreError, PartialFailure
 from loreline.gitlab import decode, endpoints
-from loreline.gitlab.client import Connection, GitLab
+from loreline.gitlab.client import GitLab
+from loreline.gitlab.connection import Connection
 from loreline.services.mirror import steps
 from loreline.services.mirror.draining import FATAL, Drain
 from loreline.services.mirror.journal import Journal
