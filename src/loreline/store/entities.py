@@ -217,8 +217,10 @@ def seen(db: apsw.Connection, kind: Kind, local_ids: Iterable[int], at: int) -> 
     db.executemany(f"UPDATE {kind.plural} SET swept_at = ? WHERE id = ?", [(at, local_id) for local_id in local_ids])
 
 
-def discussions_fetched(db: apsw.Connection, kind: Kind, local_id: int, at: int | None) -> None:
-    db.execute(f"UPDATE {kind.plural} SET discussions_fetched_at = ? WHERE id = ?", (at, local_id))
+def discussions_fetched(db: apsw.Connection, kind: Kind, local_id: int, at: int, *, unless_known: bool = False) -> None:
+    """Its threads were read at that moment of GitLab's clock."""
+    value = "coalesce(discussions_fetched_at, ?)" if unless_known else "?"
+    db.execute(f"UPDATE {kind.plural} SET discussions_fetched_at = {value} WHERE id = ?", (at, local_id))
 
 
 def unsettled(db: apsw.Connection, project_id: int, kind: Kind) -> list[tuple[int, int]]:
@@ -275,6 +277,17 @@ def by_gitlab_id(db: apsw.Connection, project_id: int, kind: Kind, gitlab_id: in
         (project_id, gitlab_id),
     ).fetchone()
     return EntityKey(kind, *row) if row else None
+
+
+def without_payload(db: apsw.Connection, project_id: int, kind: Kind) -> list[EntityKey]:
+    """Entities that no raw payload tells of."""
+    rows = db.execute(
+        f"SELECT {_KEY} FROM {kind.plural} e JOIN projects p ON p.id = e.project_id WHERE e.project_id = ?"
+        " AND NOT EXISTS (SELECT 1 FROM raw_payloads r WHERE r.project_id = e.project_id AND r.resource_type = ?"
+        " AND r.gitlab_id = e.gitlab_id)",
+        (project_id, kind.value),
+    )
+    return [EntityKey(kind, *row) for row in rows]
 
 
 def least_recently_seen(db: apsw.Connection, project_id: int, kind: Kind, before: int, limit: int) -> list[EntityKey]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
 from importlib import resources
 from typing import cast
 
@@ -22,6 +21,7 @@ _SMALL = 32_768
 
 
 class Payload(Struct, frozen=True):
+    id: int
     resource_type: str
     gitlab_id: int
     page: int
@@ -93,31 +93,28 @@ def drop_entity(db: apsw.Connection, project_id: int, resource_types: list[str],
 def bodies(db: apsw.Connection, project_id: int, resource_type: str, gitlab_id: int) -> list[Payload]:
     """All pages of one thing's latest answer, in order."""
     rows = db.execute(
-        "SELECT p.page, p.fetched_at, b.codec, b.body FROM raw_payloads p JOIN raw_bodies b ON b.id = p.body_id"
+        "SELECT p.id, p.page, p.fetched_at, b.codec, b.body FROM raw_payloads p JOIN raw_bodies b ON b.id = p.body_id"
         " WHERE p.project_id = ? AND p.resource_type = ? AND p.gitlab_id = ? ORDER BY p.page",
         (project_id, resource_type, gitlab_id),
     )
     return [
-        Payload(resource_type, gitlab_id, page, fetched_at, unpack(codec, body))
-        for page, fetched_at, codec, body in rows
+        Payload(payload_id, resource_type, gitlab_id, page, fetched_at, unpack(codec, body))
+        for payload_id, page, fetched_at, codec, body in rows
     ]
 
 
-def every(db: apsw.Connection, project_id: int, resource_type: str) -> Iterator[Payload]:
-    """Every payload of one type in a project, oldest first; safe while the caller writes."""
-    last = 0
-    while True:
-        rows = db.execute(
-            "SELECT p.id, p.gitlab_id, p.page, p.fetched_at, b.codec, b.body"
-            " FROM raw_payloads p JOIN raw_bodies b ON b.id = p.body_id"
-            " WHERE p.project_id = ? AND p.resource_type = ? AND p.id > ? ORDER BY p.id LIMIT 100",
-            (project_id, resource_type, last),
-        ).fetchall()
-        if not rows:
-            return
-        for payload_id, gitlab_id, page, fetched_at, codec, body in rows:
-            last = payload_id
-            yield Payload(resource_type, gitlab_id, page, fetched_at, unpack(codec, body))
+def after(db: apsw.Connection, project_id: int, resource_type: str, gitlab_id: int, limit: int) -> list[Payload]:
+    """The next payloads of one type in a project, by GitLab's id."""
+    rows = db.execute(
+        "SELECT p.id, p.gitlab_id, p.page, p.fetched_at, b.codec, b.body"
+        " FROM raw_payloads p JOIN raw_bodies b ON b.id = p.body_id"
+        " WHERE p.project_id = ? AND p.resource_type = ? AND p.gitlab_id > ? ORDER BY p.gitlab_id LIMIT ?",
+        (project_id, resource_type, gitlab_id, limit),
+    ).fetchall()
+    return [
+        Payload(row_id, resource_type, thing, page, fetched_at, unpack(codec, body))
+        for row_id, thing, page, fetched_at, codec, body in rows
+    ]
 
 
 def pack(body: bytes) -> tuple[int, bytes]:

@@ -36,6 +36,11 @@ def instance_id(db: apsw.Connection, base_url: str) -> int:
     return cast(int, db.execute("SELECT id FROM instances WHERE base_url = ?", (base_url,)).fetchone()[0])
 
 
+def known_instance(db: apsw.Connection, base_url: str) -> int | None:
+    row = db.execute("SELECT id FROM instances WHERE base_url = ?", (base_url,)).fetchone()
+    return row[0] if row else None
+
+
 def keyset_issues(db: apsw.Connection, instance: int) -> bool | None:
     value = db.execute("SELECT keyset_issues FROM instances WHERE id = ?", (instance,)).fetchone()[0]
     return None if value is None else bool(value)

@@ -132,6 +132,20 @@ def _drop_unseen(db: apsw.Connection, reference_ids: Iterable[int]) -> None:
     )
 
 
+def drop_unseen(db: apsw.Connection) -> None:
+    """Forget edges that nothing shows, and what entities that are gone once showed."""
+    for kind in Kind:
+        db.execute(
+            "DELETE FROM reference_sources WHERE observer_type = ?"
+            f" AND NOT EXISTS (SELECT 1 FROM {kind.plural} e WHERE e.id = observer_id)",
+            (kind.value,),
+        )
+    db.execute(
+        "DELETE FROM entity_references"
+        " WHERE NOT EXISTS (SELECT 1 FROM reference_sources WHERE reference_id = entity_references.id)"
+    )
+
+
 def entity_arrived(
     db: apsw.Connection, instance_id: int, kind: Kind, local_id: int, paths: Iterable[str], iid: int
 ) -> None:

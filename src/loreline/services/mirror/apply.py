@@ -10,7 +10,7 @@ import apsw
 from msgspec import Struct
 
 from loreline.core import plans
-from loreline.core.entities import Kind
+from loreline.core.entities import Issue, Kind, MergeRequest
 from loreline.gitlab import decode
 from loreline.services.mirror import sightings
 from loreline.services.mirror.sightings import Surroundings
@@ -45,7 +45,6 @@ def entity_page(
     """A page of a listing: write what is new or different and ask for the dependents that may have changed."""
     rows: Rows = Counter()
     around = Surroundings(db, project)
-    paths = projects.paths(db, project.id)
     told = [(decode.entity(kind, item), item) for item in items]
     known = entities.known(db, project.id, kind, [entity.gitlab_id for entity, _ in told])
     unchanged = []
@@ -62,30 +61,60 @@ def entity_page(
             unchanged.append(before.id)
             continue
         kept = payloads.put(db, project.id, kind.value, entity.gitlab_id, item, fetched_at=fetched_at)
-        local_id = entities.upsert(
-            db,
-            project,
-            kind,
-            entity,
-            raw_payload_id=kept.id,
-            activity_key=listed.activity_key,
-            code_key=listed.code_key,
-            seen_at=now,
-            known=before is not None,
-        )
-        key = EntityKey(
-            kind, local_id, project.id, project.instance_id, entity.gitlab_id, entity.iid, entity.updated_at
-        )
-        if before is None:
-            references.entity_arrived(db, project.instance_id, kind, local_id, paths, entity.iid)
-            if kind is Kind.MERGE_REQUEST:
-                sightings.request_arrived(db, key, now)
-        sightings.description_seen(around, key, entity.description, now)
+        key = _write_entity(db, project, kind, entity, kept.id, known=before is not None, seen_at=now)
+        _place_in_graph(db, around, key, entity, arrived=before is None, now=now)
         jobs = queue.job_types(kind, talk=decision.talk, code=decision.code)
-        queue.enqueue(db, project.id, kind, local_id, entity.iid, jobs, now)
+        queue.enqueue(db, project.id, kind, key.id, key.iid, jobs, now)
         rows[kind.plural] += 1
     entities.seen(db, kind, unchanged, now)
     return rows
+
+
+def entity_again(
+    db: apsw.Connection, project: projects.MirroredProject, kind: Kind, payload: payloads.Payload, now: int
+) -> Rows:
+    """Make an entity's row anew from its stored payload; nothing is asked for, for nothing has changed."""
+    entity = decode.entity(kind, payload.body)
+    known = entities.known(db, project.id, kind, [entity.gitlab_id]).get(entity.gitlab_id)
+    key = _write_entity(db, project, kind, entity, payload.id, known=known is not None, seen_at=payload.fetched_at)
+    _place_in_graph(db, Surroundings(db, project), key, entity, arrived=known is None, now=now)
+    return Counter({kind.plural: 1})
+
+
+def _write_entity(
+    db: apsw.Connection,
+    project: projects.MirroredProject,
+    kind: Kind,
+    entity: Issue | MergeRequest,
+    payload_id: int,
+    *,
+    known: bool,
+    seen_at: int,
+) -> EntityKey:
+    local_id = entities.upsert(
+        db,
+        project,
+        kind,
+        entity,
+        raw_payload_id=payload_id,
+        activity_key=plans.activity_key(entity),
+        code_key=plans.code_key(entity),
+        seen_at=seen_at,
+        known=known,
+    )
+    return EntityKey(kind, local_id, project.id, project.instance_id, entity.gitlab_id, entity.iid, entity.updated_at)
+
+
+def _place_in_graph(
+    db: apsw.Connection, around: Surroundings, key: EntityKey, entity: Issue | MergeRequest, *, arrived: bool, now: int
+) -> None:
+    """The references of its description, and those that have been waiting for it."""
+    if arrived:
+        paths = projects.paths(db, key.project_id)
+        references.entity_arrived(db, key.instance_id, key.kind, key.id, paths, key.iid)
+        if key.kind is Kind.MERGE_REQUEST:
+            sightings.request_arrived(db, key, now)
+    sightings.description_seen(around, key, entity.description, now)
 
 
 class _Write(Struct, frozen=True):
@@ -97,6 +126,7 @@ class _Write(Struct, frozen=True):
     pages: Sequence[bytes]
     payload_ids: Sequence[int]
     now: int
+    replayed: bool
 
     def items(self, read: Callable[[bytes], list[T]]) -> list[T]:
         return [item for page in self.pages for item in read(page)]
@@ -113,21 +143,21 @@ def dependents(
     *,
     fetched_at: int,
     now: int,
-    force: bool = False,
+    replayed: bool = False,
 ) -> Rows:
     """All pages of an entity's dependents, by list name: written where they differ from what is stored.
 
-    With `force` the rows are made anew even from the same bytes.
+    `replayed` ones come from the store itself: their rows are made anew from the same bytes.
     """
     rows: Rows = Counter()
     for name, pages in answers.items():
         kept, fewer = _keep(db, entity, f"{entity.kind.value}_{name}", pages, fetched_at)
         # Most first answers are empty lists, which write nothing.
         nothing = kept[0].first and pages == [b"[]"]
-        if force or fewer or (not nothing and any(page.differs for page in kept)):
-            rows += _WRITERS[name](_Write(db, project, entity, pages, [page.id for page in kept], now))
+        if replayed or fewer or (not nothing and any(page.differs for page in kept)):
+            rows += _WRITERS[name](_Write(db, project, entity, pages, [page.id for page in kept], now, replayed))
         if name == "discussions":
-            entities.discussions_fetched(db, entity.kind, entity.id, fetched_at)
+            entities.discussions_fetched(db, entity.kind, entity.id, fetched_at, unless_known=replayed)
     if rows:
         changes.upserted(db, entity.kind, entity.id)
     return rows
@@ -157,7 +187,7 @@ def _discussions(write: _Write) -> Rows:
             digest = payloads.body_hash(item)
             position = len(present)
             before = stored.get(decode.thread_id(item)) if stored else None
-            if before is not None and before.content_hash == digest:
+            if before is not None and before.content_hash == digest and not write.replayed:
                 thread_id = decode.thread_id(item)
                 if before.position != position and thread_id not in present:
                     moved.append((before.id, position))
@@ -247,3 +277,6 @@ LISTS: dict[JobType, tuple[str, ...]] = {
     JobType.DETAILS: ("details",),
 }
 """Which of GitLab's lists a job reads; 'details' is the entity itself."""
+
+DEPENDENTS = tuple(_WRITERS)
+"""Every list of dependents, events before what they are read with."""

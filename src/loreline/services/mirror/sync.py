@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec import Struct
 
 from loreline import credentials
 from loreline.core.entities import Kind
-from loreline.core.times import DAY, SECOND
-from loreline.errors import ConfigInvalid, InvalidValue, LoreError, PartialFailure
+from loreline.core.times import DAY
+from loreline.errors import ConfigInvalid, InvalidValue
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
 from loreline.gitlab.connection import Connection
 from loreline.services.mirror import steps
 from loreline.services.mirror.draining import FATAL, Drain
+from loreline.services.mirror.flight import flight
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import list_entities
 from loreline.services.mirror.progress import Progress
+from loreline.services.mirror.report import SyncReport, report
 from loreline.services.mirror.sweeping import sweep_slice, sweep_unseen
 from loreline.services.mirror.targets import find_targets
 from loreline.services.mirror.writer import Writer
 from loreline.settings import Instance, Settings, require_instances
-from loreline.store import lease, projects, runs
+from loreline.store import projects
 from loreline.store.projects import MirroredProject
 from loreline.store.queue import JobType
 
@@ -44,17 +45,6 @@ class Options(Struct, frozen=True, kw_only=True):
     projects: tuple[str, ...] = ()
 
 
-class SyncReport(Struct, frozen=True):
-    """What a run did, as robots are told."""
-
-    run: runs.Run
-    projects: list[str]
-    failures: list[runs.Failure]
-    failure_count: int
-    put_off: int
-    """Dependents that failed and wait for a later sync."""
-
-
 Clock = Callable[[], int]
 
 
@@ -66,7 +56,7 @@ async def run_sync(
     _check_targets(instances)
     clients = [(instance, connect(instance, settings, environ)) for instance in instances]
     async with Writer(settings.database) as writer:
-        async with _flight(writer, options, clock, progress) as journal:
+        async with flight(writer, options.command, force=options.force, clock=clock, progress=progress) as journal:
             for instance, client in clients:
                 journal.follow(client.traffic)
                 async with client:
@@ -76,15 +66,7 @@ async def run_sync(
                     f"no configured project matches {' or '.join(options.projects) or 'the groups'}",
                     hint="see the projects, groups and exclude keys of the configuration",
                 )
-        put_off = await writer.run(steps.put_off_count, clock())
-    status = "partial" if journal.failure_count else "succeeded"
-    return SyncReport(
-        run=journal.run(status, finished_at=clock()),
-        projects=journal.projects_done,
-        failures=journal.failures,
-        failure_count=journal.failure_count,
-        put_off=put_off,
-    )
+        return await report(writer, journal, clock)
 
 
 def connect(instance: Instance, settings: Settings, environ: Mapping[str, str]) -> GitLab:
@@ -108,80 +90,11 @@ def connect(instance: Instance, settings: Settings, environ: Mapping[str, str]) 
     )
 
 
-def partial_failure(report: SyncReport) -> PartialFailure | None:
-    """The error that ends a sync of which some parts failed."""
-    if not report.failure_count:
-        return None
-    first = report.failures[0]
-    return PartialFailure(
-        f"{report.failure_count} thing{'s' if report.failure_count > 1 else ''} could not be synced,"
-        f" the first: {first.project} {first.subject}: {first.message}",
-        hint="the rest is done; lore sync-status lists them, and the next lore sync tries them again",
-        failures=report.failure_count,
-    )
-
-
 def _check_targets(instances: Sequence[Instance]) -> None:
     if not any(instance.projects or instance.groups for instance in instances):
         raise ConfigInvalid(
             "no project or group is configured", hint='add projects = ["group/project"] to an [[instance]]'
         )
-
-
-@contextlib.asynccontextmanager
-async def _flight(writer: Writer, options: Options, clock: Clock, progress: Progress) -> AsyncIterator[Journal]:
-    """Single flight: hold the lease, keep its heart beating, and close the audit row however the run ends."""
-    owner = lease.this_process()
-    started_at = clock()
-    run_id = await writer.run(steps.begin_run, options.command, owner, started_at, force=options.force)
-    writer.guard(owner.name)
-    journal = Journal(run_id, options.command, started_at, progress)
-    main = asyncio.current_task()
-    lost: list[BaseException] = []
-
-    async def beat() -> None:
-        try:
-            while True:
-                await asyncio.sleep(lease.HEARTBEAT_MS / SECOND)
-                await writer.run(steps.beat, owner.name, journal.run("running"), clock())
-        except LoreError as error:
-            lost.append(error)
-            if main is not None:
-                main.cancel()
-
-    async def end(status: str, error: str | None = None) -> None:
-        # If even this can't be written, the error under way says why; the next run finds the lease dead.
-        with contextlib.suppress(LoreError):
-            run = journal.run(status, finished_at=clock(), error=error)
-            await asyncio.shield(writer.run(steps.end_run, owner.name, run, journal.failures))
-
-    heart = asyncio.create_task(beat())
-    try:
-        yield journal
-    except asyncio.CancelledError as cancelled:
-        if lost and main is not None:
-            main.uncancel()
-            raise lost[0] from cancelled
-        await end("interrupted", "interrupted")
-        raise
-    except BaseException as error:
-        root = _root(error)
-        await end("failed", str(root))
-        if root is not error:
-            raise root from error
-        raise
-    else:
-        await end("partial" if journal.failure_count else "succeeded")
-    finally:
-        heart.cancel()
-        writer.guard(None)
-
-
-def _root(error: BaseException) -> BaseException:
-    """What a task group wrapped."""
-    while isinstance(error, BaseExceptionGroup):
-        error = next((inner for inner in error.exceptions if isinstance(inner, LoreError)), error.exceptions[0])
-    return error
 
 
 async def _sync_instance(

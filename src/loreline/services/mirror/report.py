@@ -1,0 +1,48 @@
+"""What a run came to, for those who asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from loreline.errors import PartialFailure
+from loreline.services.mirror import steps
+from loreline.services.mirror.journal import Journal
+from loreline.services.mirror.writer import Writer
+from loreline.store import runs
+
+
+class SyncReport(Struct, frozen=True):
+    """What a run did, as robots are told."""
+
+    run: runs.Run
+    projects: list[str]
+    failures: list[runs.Failure]
+    failure_count: int
+    put_off: int
+    """Dependents that failed and wait for a later sync."""
+
+
+async def report(writer: Writer, journal: Journal, clock: Callable[[], int]) -> SyncReport:
+    """The report of a run that has ended."""
+    return SyncReport(
+        run=journal.run("partial" if journal.failure_count else "succeeded", finished_at=clock()),
+        projects=journal.projects_done,
+        failures=journal.failures,
+        failure_count=journal.failure_count,
+        put_off=await writer.ask(steps.put_off_count, clock()),
+    )
+
+
+def partial_failure(report: SyncReport) -> PartialFailure | None:
+    """The error that ends a sync of which some parts failed."""
+    if not report.failure_count:
+        return None
+    first = report.failures[0]
+    return PartialFailure(
+        f"{report.failure_count} thing{'s' if report.failure_count > 1 else ''} could not be synced,"
+        f" the first: {first.project} {first.subject}: {first.message}",
+        hint="the rest is done; lore sync-status lists them, and the next lore sync tries them again",
+        failures=report.failure_count,
+    )
