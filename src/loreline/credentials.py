@@ -56,8 +56,8 @@ def _place(instance: Instance) -> str:
 def _from_file(path: Path) -> str:
     try:
         return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no text"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no text, or no path"
         raise AuthenticationFailed(
             f"the token file {path} cannot be read: {reason}", hint="check the path, its owner and mode"
         ) from error
@@ -68,7 +68,7 @@ def _from_command(command: str) -> str:
         finished = subprocess.run(  # noqa: S603 - the user's own command, run without a shell
             shlex.split(command), capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
         )
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:  # IndexError: it is empty
         raise AuthenticationFailed(
             f"token_command could not be run: {type(error).__name__}", hint="run it by hand to see what it says"
         ) from error

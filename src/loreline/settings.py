@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -101,9 +102,10 @@ def load(
     raw = _read(file, warnings) if file else {}
     where = str(file) if file else "the environment"
     _check_keys(raw, where)
-    _merge_environment(raw, environ)
+    _merge_environment(raw, environ, places.working)
     for key, value in flags.items():
         if value is not None:
+            value = _from_here(key, value, places.working)  # noqa: PLW2901 - the same value, made absolute
             section, _, name = key.rpartition(".")
             (raw.setdefault(section, {}) if section else raw)[name] = value
     return _settled(raw, file, where, places, tuple(warnings))
@@ -221,9 +223,9 @@ def _known(table: Mapping[str, Any], known: set[str], where: str) -> None:
 # ── environment ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _merge_environment(raw: dict[str, Any], environ: Mapping[str, str]) -> None:
+def _merge_environment(raw: dict[str, Any], environ: Mapping[str, str], working: Path) -> None:
     if environ.get("LORELINE_DATABASE"):
-        raw["database"] = environ["LORELINE_DATABASE"]
+        raw["database"] = _from_here("database", environ["LORELINE_DATABASE"], working)
     sync_types, instance_types = get_type_hints(Sync), get_type_hints(Instance)
     instances: list[dict[str, Any]] = raw.setdefault("instance", [])
     for name, value in sorted(environ.items()):
@@ -235,18 +237,27 @@ def _merge_environment(raw: dict[str, Any], environ: Mapping[str, str]) -> None:
             rest = name.removeprefix("LORELINE_INSTANCE_").lower()
             target, key = _instance_of(rest, instances)
             _known({key: value}, set(instance_types), f"{name} in the environment")
-            target[key] = _typed(name, value, instance_types[key])
+            target[key] = _from_here(key, _typed(name, value, instance_types[key]), working)
 
 
 def _instance_of(rest: str, instances: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
     """`url` is the first instance's; `work_url` that of the instance named 'work'."""
-    for instance in instances:
-        slug = re.sub(r"[^a-z0-9]+", "_", str(instance.get("name", "")).lower())
+    slugs = [re.sub(r"[^a-z0-9]+", "_", str(one.get("name", "gitlab")).lower()) for one in instances]
+    # The longest name that fits: 'work_two' is not 'work'.
+    for slug, instance in sorted(zip(slugs, instances, strict=True), key=lambda pair: -len(pair[0])):
         if slug and rest.startswith(f"{slug}_"):
             return instance, rest.removeprefix(f"{slug}_")
     if not instances:
         instances.append({})
     return instances[0], rest
+
+
+_PATHS = ("token_file", "ca_bundle", "client_cert", "client_key")
+
+
+def _from_here(key: str, value: Any, working: Path) -> Any:
+    """A path given by flag or environment is relative to where the command runs, not to the file."""
+    return str(_path(value, working)) if key in {"database", *_PATHS} and isinstance(value, str) and value else value
 
 
 def _typed(name: str, value: str, kind: Any) -> Any:
@@ -282,6 +293,8 @@ def _settled(raw: dict[str, Any], file: Path | None, where: str, places: Places,
         database = msgspec.convert(raw.get("database", str(places.default_database)), str)
     except msgspec.ValidationError as error:
         raise ConfigInvalid(f"{where}: {_plainly(str(error))}", hint="see docs/configuration.md") from error
+    if not database:
+        raise ConfigInvalid(f"{where}: database is empty", hint="write the path of a file, or leave the key out")
     for problem, hint in (*_instance_problems(instances), *_sync_problems(sync)):
         raise ConfigInvalid(f"{where}: {problem}", hint=hint)
     return Settings(
@@ -298,9 +311,15 @@ def _instance_problems(instances: Sequence[Instance]) -> Iterator[tuple[str, str
     if len(set(names)) < len(names):
         yield "two instances have one name", "give each [[instance]] a name of its own"
     for instance in instances:
-        parts = urlsplit(instance.url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        try:
+            parts = urlsplit(instance.url)
+            sound = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+            (parts.hostname or "").encode("idna")
+        except ValueError:  # a port or host name that is none
+            sound = False
+        if not sound:
             yield f"the url of {instance.name} is no address", 'it looks like "https://gitlab.example.com"'
+            return
         if parts.username or parts.password or "token=" in parts.query:
             yield f"the url of {instance.name} holds a secret", "name the token with token_env, token_file or the like"
         if instance.token_type not in {"access", "oauth"}:
@@ -319,6 +338,9 @@ def _instance_problems(instances: Sequence[Instance]) -> Iterator[tuple[str, str
 def _sync_problems(sync: Sync) -> Iterator[tuple[str, str]]:
     if not 1 <= sync.concurrency <= 64:
         yield f"sync.concurrency is {sync.concurrency}", "use 1 to 64"
+    for key in ("requests_per_second", "timeout_seconds", "retry_seconds"):
+        if not math.isfinite(getattr(sync, key)):
+            yield f"sync.{key} is no finite number", "use a plain number"
     if sync.requests_per_second < 0:
         yield "sync.requests_per_second is negative", "use 0 for no cap"
     if sync.timeout_seconds <= 0:
@@ -343,7 +365,7 @@ def _rooted(instance: Instance, base: Path) -> Instance:
         "projects": tuple(path.strip("/") for path in instance.projects),
         "groups": tuple(path.strip("/") for path in instance.groups),
     }
-    for key in ("token_file", "ca_bundle", "client_cert", "client_key"):
+    for key in _PATHS:
         value = getattr(instance, key)
         if value is not None:
             changes[key] = str(_path(value, base))
@@ -351,5 +373,8 @@ def _rooted(instance: Instance, base: Path) -> Instance:
 
 
 def _path(text: str, base: Path) -> Path:
-    path = Path(text).expanduser()
+    try:
+        path = Path(text).expanduser()
+    except RuntimeError as error:
+        raise ConfigInvalid(f"{text}: there is no such user", hint="write the path in full") from error
     return path if path.is_absolute() else base / path

@@ -8,6 +8,7 @@ names another entity has that entity `mentioned`. So one relationship is one edg
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
@@ -68,21 +69,20 @@ class Observation(Struct, frozen=True):
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
 _PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
 # Sigils are rare, so they are found first, and the path that may stand before one is read backwards from it.
-_SIGIL = re.compile(r"([#!])([1-9]\d{0,9})(?!\w)")
+_SIGIL = re.compile(r"([#!])([1-9][0-9]{0,9})(?!\w)")
 _PATH_BEFORE = re.compile(rf"(?<![\w/&@.#!\-])({_PATH})\Z")
 _LONGEST_PATH = 512
 _URL = re.compile(
     rf"(?P<origin>https?://[^\s/<>()\[\]\"'`]+)/(?P<path>(?:{_SEGMENT}/)+?{_SEGMENT})/(?:-/)?"
-    r"(?P<what>issues|work_items|merge_requests)/(?P<iid>[1-9]\d{0,9})(?!\d)"
-    r"(?:/[A-Za-z_]+)?(?:\?[^\s#<>)\]\"'`]*)?(?:#note_(?P<note>\d+))?"
+    r"(?P<what>issues|work_items|merge_requests)/(?P<iid>[1-9][0-9]{0,9})(?!\w)"
+    r"(?:/[A-Za-z_]+)?(?:\?[^\s#<>)\]\"'`]*)?(?:#note_(?P<note>[0-9]{1,18})(?!\d))?"
 )
-_WHOLE_SHORT = re.compile(rf"(?P<path>{_PATH})?(?P<sigil>[#!]?)(?P<iid>\d{{1,10}})\Z")
+_WHOLE_SHORT = re.compile(rf"(?:(?P<path>{_PATH})?(?P<sigil>[#!]))?(?P<iid>[1-9][0-9]{{0,9}})\Z")
 
-_FENCE = re.compile(
-    r"^(?P<fence> {0,3}(`{3,}|~{3,}))[^\n]*\n(?:.*?\n)??(?: {0,3}\2[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
-)
-_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_SPAN_MARK = re.compile(r"`+|<!--")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_LINE_START = re.compile(r"(?:\A|\n) {0,3}\Z")
 
 
 def parse_reference(text: str) -> EntityRef | None:
@@ -91,19 +91,22 @@ def parse_reference(text: str) -> EntityRef | None:
     if "://" in text:
         return parse_url(text)
     match = _WHOLE_SHORT.match(text)
-    if match is None or (match["path"] and not match["sigil"]):
+    if match is None:
         return None
-    kind = {"#": Kind.ISSUE, "!": Kind.MERGE_REQUEST}.get(match["sigil"])
+    kind = {"#": Kind.ISSUE, "!": Kind.MERGE_REQUEST}.get(match["sigil"] or "")
     return EntityRef(int(match["iid"]), kind, match["path"])
 
 
 def parse_url(text: str) -> EntityRef | None:
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # a host that is none
+        return None
     match = _URL.match(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
     if match is None:
         return None
     kind = Kind.MERGE_REQUEST if match["what"] == "merge_requests" else Kind.ISSUE
-    note = re.fullmatch(r"note_(\d+)", parts.fragment)
+    note = re.fullmatch(r"note_([0-9]{1,18})", parts.fragment)
     return EntityRef(int(match["iid"]), kind, match["path"], match["origin"].lower(), int(note[1]) if note else None)
 
 
@@ -130,13 +133,60 @@ def _may_mention(text: str) -> bool:
 
 
 def _prose(text: str) -> str:
-    if "<!--" in text:
-        text = _COMMENT.sub(" ", text)
-    if "```" in text or "~~~" in text:
-        text = _FENCE.sub(" ", text)
-    if "`" in text:
-        text = _INLINE_CODE.sub(" ", text)
-    return text
+    """The text without code and comments, in time linear to its length however it was written."""
+    if "`" not in text and "~~~" not in text and "<!--" not in text:
+        return text
+    return " ".join(_without_spans(part) for part in _outside_fences(text))
+
+
+def _outside_fences(text: str) -> Iterator[str]:
+    start, opened = 0, ""
+    for line in _FENCE.finditer(text):
+        mark, rest = line[1], line[2]
+        if opened:
+            if mark.startswith(opened) and not rest.strip():
+                start, opened = line.end(), ""
+        elif mark[0] == "~" or "`" not in rest:
+            yield text[start : line.start()]
+            opened = mark
+    if not opened:  # one that is never closed goes on to the end
+        yield text[start:]
+
+
+def _without_spans(text: str) -> str:
+    """Inline code, which ends with its paragraph at the latest, and comments become a space."""
+    marks = list(_SPAN_MARK.finditer(text))
+    if not marks:
+        return text
+    runs: dict[int, list[int]] = {}
+    for mark in marks:
+        if mark[0][0] == "`":
+            runs.setdefault(len(mark[0]), []).append(mark.start())
+    blanks = [blank.start() for blank in _BLANK_LINE.finditer(text)]
+    last_comment_end = text.rfind("-->")
+    kept, start = [], 0
+    for mark in marks:
+        at, length = mark.start(), len(mark[0])
+        if at < start:
+            continue
+        if mark[0][0] == "<":
+            if mark.end() <= last_comment_end:
+                end = text.index("-->", mark.end()) + 3
+            elif _LINE_START.search(text, max(0, at - 4), at):
+                end = len(text)
+            else:
+                continue
+        else:
+            same = runs[length]
+            following = bisect_right(same, at)
+            blank = bisect_right(blanks, at)
+            if following == len(same) or (blank < len(blanks) and blanks[blank] < same[following]):
+                continue
+            end = same[following] + length
+        kept.append(text[start:at])
+        start = end
+    kept.append(text[start:])
+    return " ".join(kept)
 
 
 def _found(prose: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef]:
@@ -150,14 +200,15 @@ def _found(prose: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef
                 yield EntityRef(int(match["iid"]), kind, match["path"], origin, note)
         # What looks short inside any address (`…/issues#12`, `…!5`) is part of the address.
         rest = re.sub(r"https?://\S+", " ", prose)
+    last = 0  # no path reaches back over the reference before it
     for match in _SIGIL.finditer(rest):
         kind = Kind.ISSUE if match[1] == "#" else Kind.MERGE_REQUEST
-        start = match.start()
+        start, since, last = match.start(), last, match.end()
         before = rest[start - 1] if start else " "
         if not (before.isalnum() or before in _JOINED):
             yield EntityRef(int(match[2]), kind)
             continue
-        path = _PATH_BEFORE.search(rest, max(0, start - _LONGEST_PATH), start)
+        path = _PATH_BEFORE.search(rest, max(since, start - _LONGEST_PATH), start)
         if path is not None:
             yield EntityRef(int(match[2]), kind, _full_path(path[1], home))
 
@@ -192,7 +243,7 @@ def _form(
 
 
 _C, _M, _R = ReferenceType.CLOSES, ReferenceType.MENTIONED, ReferenceType.RELATED
-_NOUN = r"(?:issue|merge request|incident|task|ticket|epic|work item)"
+_NOUN = r"(?:issue|merge request|incident|task|ticket|epic|objective|key result|requirement|test case|work item)"
 
 # The sentences GitLab writes (SystemNotes::* of its source, old releases included), most telling first.
 _FORMS = (
@@ -235,7 +286,7 @@ def parse_system_note(body: str, home: str, origins: frozenset[str]) -> Iterator
     """The references one of GitLab's own sentences tells, or none."""
     if not _may_mention(body):
         return
-    sentence = body.strip().strip("*").strip()
+    sentence = body.strip("*_ \t\r\n")  # old releases emphasised them
     for form in _FORMS:
         if not form.pattern.search(sentence):
             continue

@@ -35,7 +35,7 @@ class Traffic:
 
 
 class Answer(Struct, Generic[T], frozen=True):
-    """One decoded answer, with its bytes as they came."""
+    """One decoded answer, with its bytes as they came (mended where no decoder would take them)."""
 
     value: T
     body: bytes
@@ -118,7 +118,7 @@ class GitLab:
             if reply.status != 200:
                 self._refuse(reply, target)
             try:
-                value = _decode(decode, body)
+                value, body = _decode(decode, body)
             except Undecodable as error:
                 self.pacer.slow_down()
                 raise failures.from_garbage(_kind_of(body, error), self.where(target)) from error
@@ -177,12 +177,14 @@ def _backoff(error: Exception) -> bool | float:
     return error.wait if error.wait <= _LONGEST_WAIT else False
 
 
-def _decode(decode: Callable[[bytes], T], body: bytes) -> T:
+def _decode(decode: Callable[[bytes], T], body: bytes) -> tuple[T, bytes]:
+    """The value, and the bytes it was read from: whoever keeps them can decode them again."""
     try:
-        return decode(body)
+        return decode(body), body
     except Undecodable:
         # Text that no Unicode decoder takes is mended; what still fails is not GitLab's JSON.
-        return decode(repaired(body))
+        mended = repaired(body)
+        return decode(mended), mended
 
 
 def _kind_of(body: bytes, error: Undecodable) -> str:

@@ -13,8 +13,8 @@ class ProjectStatus(Struct, frozen=True):
     project: str
     issues: int
     merge_requests: int
-    issues_cursor: int | None
-    merge_requests_cursor: int | None
+    issues_reached_at: int | None
+    merge_requests_reached_at: int | None
     swept_at: int | None
     waiting: int
     failing: int
@@ -47,8 +47,8 @@ def _project(db: apsw.Connection, project: projects.MirroredProject, now: int) -
         project=project.path,
         issues=projects.entity_count(db, project.id, Kind.ISSUE),
         merge_requests=projects.entity_count(db, project.id, Kind.MERGE_REQUEST),
-        issues_cursor=issues.updated_at if issues else None,
-        merge_requests_cursor=requests.updated_at if requests else None,
+        issues_reached_at=issues.updated_at if issues else None,
+        merge_requests_reached_at=requests.updated_at if requests else None,
         swept_at=project.swept_at,
         waiting=depth.ready + depth.put_off,
         failing=depth.failing,

@@ -1,0 +1,1 @@
+"""Ways in: each parses, calls one service and renders what it answers."""

@@ -1,0 +1,1 @@
+"""The command line: `lore`. One file per command in commands/, what they share beside them."""

@@ -1,0 +1,58 @@
+"""`lore sync`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from loreline.core.entities import Kind
+from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
+from loreline.faces.cli.syncing import show_preview, show_report, sync_options
+
+
+@click.command("sync")
+@click.option("--full", is_flag=True, help="Fetch everything anew, and drop what is gone.")
+@click.option("--reconcile", is_flag=True, help="List everything and drop what is gone; threads only where changed.")
+@click.option("--replay", is_flag=True, help="Rebuild all rows from the stored answers, without the network.")
+@click.option("--no-events", is_flag=True, help="Leave state, label and milestone events for a later sync.")
+@click.option("--dry-run", is_flag=True, help="Say what there would be to do, and write nothing.")
+@sync_options
+@shared_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    /,
+    *,
+    full: bool,
+    reconcile: bool,
+    replay: bool,
+    no_events: bool,
+    dry_run: bool,
+    force: bool,
+    projects: tuple[str, ...],
+    **flags: Any,
+) -> None:
+    """Bring the mirror up to date.
+
+    The first sync fetches everything; later ones only what has changed. It can be stopped at any time and
+    goes on where it was. What fails is told, waits, and is tried again by the next sync.
+    """
+    if replay and (full or reconcile or dry_run or projects):
+        raise click.UsageError("--replay stands alone: it rebuilds the whole mirror from what is stored")
+    from loreline.services.mirror.sync import Options
+
+    app = invocation.app(**flags)
+    options = Options(
+        command="sync" + " --full" * full + " --reconcile" * (reconcile and not full),
+        full=full,
+        reconcile=reconcile,
+        force=force,
+        events=not no_events,
+        kinds=tuple(Kind),
+        projects=projects,
+    )
+    if dry_run:
+        show_preview(invocation, app, options)
+    else:
+        show_report(invocation, app, options, replay=replay)

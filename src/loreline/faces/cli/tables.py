@@ -1,0 +1,68 @@
+"""Tables: aligned and cut to the terminal's width, or tab-separated and whole in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from loreline.core.untrusted import neutralise_line
+from loreline.faces.cli.output import console, is_terminal
+
+
+class Column(Struct, frozen=True):
+    title: str
+    style: str = ""
+    right: bool = False
+    flexible: bool = False
+    """Gives way first when the terminal is narrow."""
+    wide_only: bool = False
+    """Left out below 100 columns."""
+
+
+class Cell(Struct, frozen=True):
+    """A cell whose style differs from its column's, or whose text in a pipe differs from that for people."""
+
+    text: str
+    style: str = ""
+    plain: str | None = None
+
+
+def show_table(columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) -> None:
+    if not is_terminal():
+        for row in rows:
+            print("\t".join(_plain(cell) for cell in row))  # noqa: T201 - this is the output
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    screen = console()
+    shown = [index for index, column in enumerate(columns) if not column.wide_only or screen.width >= 100]
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for index in shown:
+        column = columns[index]
+        table.add_column(
+            column.title,
+            style=column.style,
+            justify="right" if column.right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=1 if column.flexible and screen.width < 100 else None,
+            min_width=12 if column.flexible else None,
+        )
+    for row in rows:
+        table.add_row(*(Text(_shown(row[index]), style=_style(row[index])) for index in shown))
+    screen.print(table)
+
+
+def _plain(cell: str | Cell) -> str:
+    text = cell if isinstance(cell, str) else (cell.plain if cell.plain is not None else cell.text)
+    return neutralise_line(text)
+
+
+def _shown(cell: str | Cell) -> str:
+    return neutralise_line(cell if isinstance(cell, str) else cell.text)
+
+
+def _style(cell: str | Cell) -> str:
+    return "" if isinstance(cell, str) else cell.style
