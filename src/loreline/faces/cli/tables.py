@@ -33,12 +33,24 @@ def show_table(columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) 
         for row in rows:
             print("\t".join(_plain(cell) for cell in row))  # noqa: T201 - this is the output
         return
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     screen = console()
-    shown = [index for index, column in enumerate(columns) if not column.wide_only or screen.width >= 100]
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    shown = [index for index, column in enumerate(columns) if not column.wide_only or screen.width >= _WIDE]
+    widths = {
+        index: max(cell_len(text) for text in (columns[index].title, *(_shown(row[index]) for row in rows)))
+        for index in shown
+    }
+    # What must give way does so here, to the last column: rich would squeeze all of them alike.
+    spare = screen.width - sum(widths.values()) - _GAP * (len(shown) - 1)
+    for index in shown:
+        if columns[index].flexible and spare < 0:
+            narrower = max(widths[index] + spare, _NARROWEST)
+            spare += widths[index] - narrower
+            widths[index] = narrower
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
     for index in shown:
         column = columns[index]
         table.add_column(
@@ -47,12 +59,16 @@ def show_table(columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) 
             justify="right" if column.right else "left",
             no_wrap=True,
             overflow="ellipsis",
-            ratio=1 if column.flexible and screen.width < 100 else None,
-            min_width=12 if column.flexible else None,
+            width=widths[index],
         )
     for row in rows:
         table.add_row(*(Text(_shown(row[index]), style=_style(row[index])) for index in shown))
     screen.print(table)
+
+
+_WIDE = 100
+_GAP = 2
+_NARROWEST = 12
 
 
 def _plain(cell: str | Cell) -> str:

@@ -160,7 +160,8 @@ def _for_people(
         columns.append(Column("PROJECT", style="dim", wide_only=True))
     made: list[list[str | Cell]] = []
     for row in rows:
-        marks = "draft: " * row.draft + "confidential: " * row.confidential
+        said = row.title.lower().startswith(("draft:", "wip:", "[draft]", "(draft)"))
+        marks = "Draft: " * (row.draft and not said) + "confidential: " * row.confidential
         cells: list[str | Cell] = [
             Cell(f"{kind.sigil}{row.iid}", words.STATE_STYLES.get(row.state, "")),
             marks + row.title,

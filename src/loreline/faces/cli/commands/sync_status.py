@@ -41,7 +41,7 @@ def _tell(status: Status, now: int) -> None:
     if status.running is not None:
         click.echo(f"a sync is running (process {status.running.pid} on {status.running.host})\n")
     runs = [_run(run, now) for run in status.runs]
-    columns = (Column("SYNC"), Column("RESULT"), Column("TOOK", right=True), Column("REQUESTS", right=True))
+    columns = (Column("WHEN"), Column("RESULT"), Column("TOOK", right=True), Column("REQUESTS", right=True))
     show_table((*columns, Column("ROWS", flexible=True)), runs)
     for failure in status.failures[:10]:
         click.echo(f"  failed: {words.line(failure.project)} {failure.subject}: {words.line(failure.message)}")
