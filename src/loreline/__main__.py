@@ -8,7 +8,7 @@ import sys
 
 def main() -> None:
     """Run the command line."""
-    if sys.argv[1:] in ([], ["--help"], ["-h"]):
+    if sys.argv[1:] in ([], ["--help"], ["-h"]) and "_LORE_COMPLETE" not in os.environ:
         # The page people ask for most is kept ready: importing click alone takes longer than this command may.
         # A test compares it with what click makes.
         sys.stdout.write(help_page())

@@ -71,8 +71,9 @@ def duration(ms: int) -> str:
     """`820 ms`, `3.4 s`, `2 min 05 s`, `1 h 12 min`."""
     if ms < SECOND:
         return f"{ms} ms"
-    if ms < MINUTE:
+    if ms < MINUTE - 50:  # above, a tenth of a second rounds up to the minute
         return f"{ms / SECOND:.1f} s"
-    if ms < HOUR:
-        return f"{ms // MINUTE} min {ms % MINUTE // SECOND:02d} s"
-    return f"{ms // HOUR} h {ms % HOUR // MINUTE:02d} min"
+    seconds = (ms + SECOND // 2) // SECOND
+    if seconds < HOUR // SECOND:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"

@@ -25,6 +25,19 @@ def neutralise_line(text: str) -> str:
     return neutralise(" ".join(text.split("\n")).replace("\t", " ")).strip()
 
 
+def escape_in_json(text: str) -> str:
+    """JSON text whose strings hold the same characters, written as escapes: safe to print, nothing lost."""
+    return _CONTROL.sub(_json_escape, text) if _CONTROL.search(text) else text
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
 def without_surrogates(text: str) -> str:
     """Lone surrogates are no Unicode text; the replacement character stands for each."""
     return _SURROGATE.sub("\ufffd", text) if _SURROGATE.search(text) else text

@@ -11,6 +11,7 @@ import stamina
 import stamina.instrumentation
 from msgspec import Struct
 
+from loreline.errors import LoreError
 from loreline.gitlab import failures, paging
 from loreline.gitlab.connection import Channel, Connection, Reply
 from loreline.gitlab.decode import Undecodable, repaired
@@ -59,6 +60,9 @@ class GitLab:
         # Retries are counted in `traffic`; stamina's own log lines would only repeat them on stderr.
         stamina.instrumentation.set_on_retry_hooks([])
         self._channel = Channel(connection)
+        self._barred: LoreError | None = None
+        self.on_wait: Callable[[float], None] | None = None
+        """Told when GitLab asks us to wait a second or more."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,6 +113,8 @@ class GitLab:
         return f"{self._base}/api/v4/{target.partition('?')[0]}"
 
     async def _attempt(self, target: str, decode: Callable[[bytes], T]) -> Answer[T]:
+        if self._barred is not None:
+            raise self._barred
         await self.pacer.acquire()
         try:
             self.traffic.requests += 1
@@ -155,7 +161,13 @@ class GitLab:
         if status == 429 or status >= 500 or status == 408:
             wait = retry_after(headers)
             self.traffic.rate_limited += status == 429
-            self.pacer.slow_down(min(wait or 0.0, _LONGEST_WAIT))
+            if wait is not None and wait > _LONGEST_WAIT:
+                # Asking on would only make it longer: all that follows fails at once, until then.
+                self._barred = failures.from_overload(status, self.where(target), wait).error
+                raise self._barred
+            self.pacer.slow_down(wait or 0.0)
+            if wait is not None and wait >= 1 and self.on_wait is not None:
+                self.on_wait(wait)
             raise failures.from_overload(status, self.where(target), wait)
         if status == 405 and "pagination=keyset" in target:
             raise failures.KeysetRefused(self.where(target))
@@ -172,9 +184,7 @@ def _backoff(error: Exception) -> bool | float:
     """stamina's hook: whether to try again, and after how long if GitLab said so."""
     if not isinstance(error, failures.Transient):
         return False
-    if error.wait is None:
-        return True
-    return error.wait if error.wait <= _LONGEST_WAIT else False
+    return True if error.wait is None else error.wait
 
 
 def _decode(decode: Callable[[bytes], T], body: bytes) -> tuple[T, bytes]:

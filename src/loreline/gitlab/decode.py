@@ -26,17 +26,19 @@ class Undecodable(ValueError):
 
 def check_list(body: bytes) -> int:
     """The number of items in what must be a list."""
-    try:
-        return len(_ITEMS.decode(body))
-    except msgspec.DecodeError as error:
-        raise Undecodable(str(error)) from error
+    return len(_items(body))
 
 
 def split_items(body: bytes) -> list[bytes]:
     """The JSON of each item of a list, byte for byte."""
+    return [bytes(raw) for raw in _items(body)]
+
+
+def _items(body: bytes) -> list[msgspec.Raw]:
     try:
-        return [bytes(raw) for raw in _ITEMS.decode(body)]
-    except msgspec.DecodeError as error:
+        str(body, "utf-8")  # the items are not looked into here, but will be by whoever decodes them
+        return _ITEMS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Undecodable(str(error)) from error
 
 
@@ -262,7 +264,7 @@ _VERSION = msgspec.json.Decoder(wire.Version)
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
     try:
         return decoder.decode(body)
-    except msgspec.DecodeError as error:  # ValidationError is one too
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is one too
         raise Undecodable(str(error)) from error
 
 

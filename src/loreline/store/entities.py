@@ -263,9 +263,9 @@ def user_notes_count(db: apsw.Connection, kind: Kind, local_id: int) -> int:
 
 
 def threads_read_before(db: apsw.Connection, kind: Kind, local_id: int, moment: int) -> bool:
-    """Whether its threads were last read before that moment; not, when they are still to be read."""
+    """Whether its threads were last read before that moment, or at it; not, when they are still to be read."""
     row = db.execute(
-        f"SELECT discussions_fetched_at < ? FROM {kind.plural} WHERE id = ?", (moment, local_id)
+        f"SELECT discussions_fetched_at <= ? FROM {kind.plural} WHERE id = ?", (moment, local_id)
     ).fetchone()
     return bool(row and row[0])
 

@@ -40,8 +40,20 @@ COMMANDS = {
 """By section; the words stand here so that no command is imported to list them all."""
 
 
+class PipeClosed(Exception):
+    """Told apart from click's own handling, which calls it a failure."""
+
+
 class LoreGroup(click.Group):
     """Imports a command's module when the command is asked for."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise PipeClosed from error
+        return result
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return [name for section in COMMANDS.values() for name in section]
@@ -88,12 +100,11 @@ def run(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     try:
         code = lore.main(list(arguments), prog_name="lore", standalone_mode=False, obj=invocation)
-        sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         if not invocation.robot:
             click.echo("interrupted", err=True)
         return exits.INTERRUPTED
-    except BrokenPipeError:
+    except PipeClosed:
         # Whoever read has enough. Python would complain once more while it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

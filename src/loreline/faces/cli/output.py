@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from loreline.core.times import to_iso
+from loreline.core.untrusted import escape_in_json
 from loreline.errors import LoreError
 from loreline.faces.cli.invocation import Invocation
 
@@ -46,8 +47,7 @@ def _write(answer: dict[str, Any]) -> None:
     text = msgspec.json.encode(_with_iso_times(msgspec.to_builtins(answer, enc_hook=str)))
     if sys.stdout.isatty():
         text = msgspec.json.format(text, indent=2)
-    # A terminal must not be driven by what GitLab's users wrote: JSON escapes C0, the rest is done here.
-    click.echo(text.decode().replace("\x7f", "\\u007f") if not sys.stdout.isatty() else _tame(text.decode()))
+    click.echo(escape_in_json(text.decode()))
 
 
 def _with_iso_times(value: Any) -> Any:
@@ -60,12 +60,6 @@ def _with_iso_times(value: Any) -> Any:
             for key, item in value.items()
         }
     return value
-
-
-def _tame(text: str) -> str:
-    from loreline.core.untrusted import neutralise
-
-    return neutralise(text)
 
 
 def console(*, stderr: bool = False) -> Console:

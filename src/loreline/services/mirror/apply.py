@@ -114,7 +114,7 @@ def _place_in_graph(
         references.entity_arrived(db, key.instance_id, key.kind, key.id, paths, key.iid)
         if key.kind is Kind.MERGE_REQUEST:
             sightings.request_arrived(db, key, now)
-    sightings.description_seen(around, key, entity.description, now)
+    sightings.description_seen(around, key, entity.title, entity.description, now)
 
 
 class _Write(Struct, frozen=True):

@@ -42,15 +42,17 @@ class Surroundings:
         return End(kind, local_id, path, ref.iid)
 
 
-def description_seen(around: Surroundings, entity: EntityKey, description: str | None, now: int) -> None:
-    """Mentions in a description; its own edits are not dated, so the entity's last change stands for them."""
+def description_seen(around: Surroundings, entity: EntityKey, title: str, description: str | None, now: int) -> None:
+    """Mentions in a title and description; their edits are not dated, so the entity's last change stands for them."""
     me = End(entity.kind, entity.id)
+    home, origins = around.project.path, around.origins
+    refs = dict.fromkeys([*find_mentions(title, home, origins), *find_mentions(description or "", home, origins)])
     sightings = [
         (
             SourceMethod.DESCRIPTION,
             Sighting(me, end, ReferenceType.MENTIONED, "mentions", 0, entity.updated_at),
         )
-        for end in _others(me, map(around.end, find_mentions(description or "", around.project.path, around.origins)))
+        for end in _others(me, map(around.end, refs))
     ]
     _replace(around, entity, (SourceMethod.DESCRIPTION,), sightings, now)
 

@@ -59,6 +59,7 @@ async def run_sync(
         async with flight(writer, options.command, force=options.force, clock=clock, progress=progress) as journal:
             for instance, client in clients:
                 journal.follow(client.traffic)
+                client.on_wait = lambda seconds: journal.progress.stage(f"GitLab asks us to wait {seconds:.0f} s")
                 async with client:
                     await _sync_instance(client, writer, journal, instance, settings, options, clock)
             if not journal.projects_done:

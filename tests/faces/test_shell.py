@@ -1,0 +1,139 @@
+"""What holds for every command: help, robot mode, errors and exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.faces.conftest import Lore
+
+from loreline.__main__ import help_page
+from loreline.faces.cli.main import COMMANDS, run
+
+NAMES = [name for section in COMMANDS.values() for name in section]
+
+
+def test_the_ready_made_help_page_is_what_click_would_print(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    run(["--help"])
+    assert capsys.readouterr().out == help_page()
+
+
+def test_help_comes_without_importing_click() -> None:
+    code = (
+        "import sys; sys.argv = ['lore', '--help']; import loreline.__main__ as m; m.main();"
+        " assert 'click' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == help_page()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_explains_itself(lore: Lore, name: str) -> None:
+    done = lore(name, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: lore {name}")
+    for option in ("--robot", "--config", "--database"):
+        assert option in done.out
+
+
+@pytest.mark.parametrize("words", [["-J", "count", "mrs"], ["count", "-J", "mrs"], ["count", "mrs", "--robot"]])
+def test_robot_mode_is_taken_in_any_position(mirrored: Lore, words: list[str]) -> None:
+    done = mirrored(*words)
+    assert done.data["total"] == 32
+    assert done.out.count("\n") == 1
+    assert done.answer["meta"]["warnings"] == []
+    assert done.answer["meta"]["elapsed_ms"] >= 0
+
+
+def test_config_is_taken_in_any_position(mirrored: Lore, lore: Lore) -> None:
+    config = str(mirrored.folder / "loreline.toml")
+    for words in (["--config", config, "count", "mrs"], ["count", "mrs", "--config", config]):
+        assert lore(*words).out == "32\n"
+
+
+def test_an_unknown_command_names_the_nearest(lore: Lore) -> None:
+    done = lore("snyc")
+    assert done.code == 2
+    assert "Did you mean 'sync'?" in done.err
+    assert done.out == ""
+
+
+def test_a_robot_is_told_errors_on_stdout_as_json(lore: Lore) -> None:
+    done = lore("-J", "sync", "--frobnicate")
+    assert done.code == 2
+    assert done.answer["ok"] is False
+    assert done.answer["error"]["code"] == "usage"
+
+
+def test_without_configuration_sync_says_what_to_do(lore: Lore) -> None:
+    done = lore("sync")
+    assert done.code == 3
+    assert "hint: run lore init" in done.err
+
+
+def test_before_the_first_sync_reading_says_what_to_run(ready: Lore) -> None:
+    done = ready("list", "issues")
+    assert done.code == 17
+    assert "run lore sync" in done.err
+
+
+def test_an_unknown_key_names_the_nearest(ready: Lore) -> None:
+    path = ready.folder / "loreline.toml"
+    path.write_text(path.read_text().replace("retries", "retires"))
+    done = ready("doctor")
+    assert done.code == 4
+    assert "did you mean 'retries'?" in done.out
+
+
+def test_a_pipe_that_closes_early_is_no_error(mirrored: Lore) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loreline", "show", "mr", "6"],
+        cwd=mirrored.folder,
+        env=mirrored.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert err == b""
+
+
+def test_no_colour_reaches_a_pipe_and_no_color_is_heeded(mirrored: Lore) -> None:
+    assert "\x1b" not in mirrored("show", "mr", "6").out
+    assert "\x1b[" in mirrored.on_terminal("list", "mrs")
+    plain = Lore(mirrored.folder, mirrored.environ | {"NO_COLOR": "1"})
+    assert "\x1b[3" not in plain.on_terminal("list", "mrs")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(lore: Lore, shell: str) -> None:
+    done = lore("completions", shell)
+    assert done.code == 0
+    assert "_LORE_COMPLETE" in done.out
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=done.out, text=True, check=True)
+
+
+def test_completion_offers_the_commands(lore: Lore) -> None:
+    lore.environ |= {"_LORE_COMPLETE": "bash_complete", "COMP_WORDS": "lore s", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv = ['lore']; from loreline.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=lore.environment(), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert {"plain,sync", "plain,show", "plain,sync-status", "plain,simulator"} <= set(done.stdout.split())
+
+
+def test_version_is_the_packages(lore: Lore) -> None:
+    from loreline import __version__
+
+    assert lore("version").out == f"lore {__version__}\n"
+    assert lore("-J", "version").data["version"] == __version__
+    assert lore("--version").out == f"{__version__}\n"
+    assert os.linesep not in __version__
