@@ -57,5 +57,11 @@ def run(work, *, url, **options):
 def everything_told(error):
     """All that a log, a terminal or a robot could show of an error."""
     return "\n".join(
-        [*traceback.format_exception(error), repr(error), str(error), repr(vars(error)), str(getattr(error, "hint", ""))]
+        [
+            *traceback.format_exception(error),
+            repr(error),
+            str(error),
+            repr(vars(error)),
+            str(getattr(error, "hint", "")),
+        ]
     )

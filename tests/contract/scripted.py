@@ -34,7 +34,9 @@ def scripted(*answers, tls=None):
         protocol_version = "HTTP/1.1"
 
         def answer(self):
-            handle.requests.append((self.command, self.path, {key.lower(): value for key, value in self.headers.items()}))
+            handle.requests.append(
+                (self.command, self.path, {key.lower(): value for key, value in self.headers.items()})
+            )
             said = handle.next()
             self.send_response(said.status)
             for name, value in said.headers:

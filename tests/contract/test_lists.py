@@ -67,7 +67,7 @@ def test_short_and_empty_pages_do_not_end_a_list(tmp_path):
 def test_keyset_pages_follow_gitlabs_link(ask, served):
     answers = ask(walked(endpoints.entities(Kind.ISSUE, 1, keyset=True), issues_of))
     assert sorted(iids(answers)) == list(range(1, 251))
-    assert all("cursor=" in request.query for request in served.requests.requests[1:])
+    assert all("cursor=" in request.query for request in list(served.requests.requests)[1:])
     assert answers[-1].next_target is None
 
 
@@ -123,7 +123,10 @@ def test_a_link_to_another_address_is_followed_on_the_instances_own():
     with scripted(*pages) as server:
         answers = run(walked("projects/1/labels", decode.split_items), url=server.url)
     assert len(answers) == 2
-    assert [target for _, target, _ in server.requests] == ["/api/v4/projects/1/labels", "/api/v4/projects/1/labels?page=2&q=1"]
+    assert [target for _, target, _ in server.requests] == [
+        "/api/v4/projects/1/labels",
+        "/api/v4/projects/1/labels?page=2&q=1",
+    ]
 
 
 def test_an_instance_below_a_path_is_asked_below_it():
@@ -312,3 +315,12 @@ def test_scarce_quota_spreads_requests_instead_of_hitting_the_limit(ask, world):
     interval, limited = ask(work)
     assert interval > 1
     assert limited == 0
+
+
+@pytest.mark.parametrize(
+    "link", ["<http://[?page=2>; rel=next", '<?page=2#x>; rel="next"', "<x?page=2>;  rel=next, <y>; rel=last"]
+)
+def test_only_the_query_of_a_link_counts_whatever_its_address(link):
+    with scripted(Said(headers=(("Link", link),)), Said()) as server:
+        run(walked("x", decode.split_items), url=server.url)
+    assert [target for _, target, _ in server.requests] == ["/api/v4/x", "/api/v4/x?page=2"]

@@ -80,7 +80,9 @@ def test_an_empty_file_is_said(tmp_path):
     assert str(file) in refused(instance(token_file=str(file))).message
 
 
-@pytest.mark.parametrize("content", [f"{SECRET} {SECRET}", f"{SECRET}\nsecond line", f"tøken-{SECRET}", f"{SECRET}\x07"])
+@pytest.mark.parametrize(
+    "content", [f"{SECRET} {SECRET}", f"{SECRET}\nsecond line", f"tøken-{SECRET}", f"{SECRET}\x07"]
+)
 def test_what_cannot_be_a_token_is_refused_without_showing_it(tmp_path, content):
     file = tmp_path / "token"
     file.write_text(content, "utf-8")

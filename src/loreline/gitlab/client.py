@@ -149,7 +149,10 @@ class GitLab:
             raise told from error
         if reply.status in _REDIRECTS and redirects:
             # GitLab redirects a renamed project to its id, on its own host.
-            onward = urlsplit(reply.headers.get("location", ""))
+            try:
+                onward = urlsplit(reply.headers.get("location", ""))
+            except ValueError:  # no address at all
+                return reply
             here = not onward.netloc or f"{onward.scheme}://{onward.netloc}" == self._origin
             if here and onward.path.startswith(f"{self._path}/api/"):
                 query = f"?{onward.query}" if onward.query else ""

@@ -95,8 +95,12 @@ def _pool(connection: Connection) -> httpcore2.AsyncConnectionPool:
     address = connection.proxy or _environment_proxy(connection.url)
     if address is None:
         return httpcore2.AsyncConnectionPool(ssl_context=tls, max_connections=most, max_keepalive_connections=most)
-    proxy = urlsplit(address if "://" in address else f"http://{address}")
-    if proxy.scheme not in {"http", "https"} or not proxy.hostname:
+    try:
+        proxy = urlsplit(address if "://" in address else f"http://{address}")
+        usable = proxy.scheme in {"http", "https"} and bool(proxy.hostname) and proxy.port != 0
+    except ValueError:  # a port or host name that is none
+        usable = False
+    if not usable:
         raise ConfigInvalid(
             f"the proxy for {connection.url} is no usable address", hint="it looks like http://proxy.example.com:3128"
         )

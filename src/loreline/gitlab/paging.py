@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 _NEXT = re.compile(r'<([^<>]*)>\s*;[^,<]*\brel="?next"?')
 
@@ -20,7 +20,7 @@ def next_target(target: str, headers: Mapping[str, str]) -> str | None:
     if link:
         match = _NEXT.search(link)
         if match:
-            return f"{path}?{urlsplit(match[1]).query}"
+            return f"{path}?{match[1].partition('#')[0].partition('?')[2]}"
         if "rel=" in link:
             return None
     page = headers.get("x-next-page", "").strip()

@@ -101,7 +101,7 @@ def claim(
     limit: int,
     now: int,
 ) -> list[Job]:
-    """Take the next jobs that are ready, those that failed least first."""
+    """Take the next jobs that are ready, those that failed least first; what a project has switched off waits."""
     chosen, types, entity_types = list(project_ids), [job.value for job in wanted], [kind.value for kind in kinds]
     rows = db.execute(
         "UPDATE pending_dependent_fetches SET locked_at = ?1 WHERE id IN ("
@@ -110,6 +110,8 @@ def claim(
         f" AND q.project_id IN ({', '.join('?' * len(chosen))})"
         f" AND q.job_type IN ({', '.join('?' * len(types))})"
         f" AND q.entity_type IN ({', '.join('?' * len(entity_types))})"
+        " AND EXISTS (SELECT 1 FROM projects p WHERE p.id = q.project_id AND"
+        "  CASE q.entity_type WHEN 'issue' THEN p.issues_enabled ELSE p.merge_requests_enabled END)"
         f" ORDER BY q.attempts, q.id LIMIT {int(limit)})"
         " RETURNING id, project_id, entity_type, entity_local_id, entity_iid, job_type, attempts",
         (now, *chosen, *types, *entity_types),

@@ -31,6 +31,8 @@ class Sighting(Struct, frozen=True):
     relation: str
     origin_id: int
     seen_at: int | None
+    changed_at: int | None = None
+    """When the text took its present form, if that is later."""
 
 
 def replace_sightings(
@@ -159,6 +161,28 @@ def entity_arrived(
             ).fetchall()
             for (reference_id,) in waiting:
                 _resolve(db, reference_id, end, local_id)
+
+
+def path_arrived(db: apsw.Connection, instance_id: int, path: str, project_id: int) -> list[tuple[Kind, int, int]]:
+    """The same for a path that only now is known to lead to a project; (kind, id, seen at) of what was mentioned."""
+    mentioned = []
+    for end, other in (("source", "target"), ("target", "source")):
+        for kind in Kind:
+            waiting = db.execute(
+                f"SELECT r.id, e.id, r.created_at, r.{other}_entity_id IS e.id AND r.{other}_entity_type = ?1"
+                f" FROM entity_references r JOIN {kind.plural} e ON e.project_id = ?2 AND e.iid = r.{end}_entity_iid"
+                f" WHERE r.{end}_project_path = ?3 AND r.{end}_entity_id IS NULL AND r.{end}_entity_type = ?1"
+                " AND r.instance_id = ?4",
+                (kind.value, project_id, path, instance_id),
+            ).fetchall()
+            for reference_id, local_id, seen_at, itself in waiting:
+                if itself:
+                    db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
+                    continue
+                _resolve(db, reference_id, end, local_id)
+                if end == "target" and seen_at is not None:
+                    mentioned.append((kind, local_id, seen_at))
+    return mentioned
 
 
 def _resolve(db: apsw.Connection, reference_id: int, end: str, local_id: int) -> None:

@@ -105,14 +105,14 @@ def move(db: apsw.Connection, positions: Iterable[tuple[int, int]]) -> None:
     db.executemany("UPDATE discussions SET position = ?2 WHERE id = ?1", list(positions))
 
 
-Text = tuple[int, bool, str, int]
-"""GitLab's id of a note, whether GitLab wrote it, its body, and when."""
+Text = tuple[int, bool, str, int, int]
+"""GitLab's id of a note, whether GitLab wrote it, its body, when, and when it was last changed."""
 
 
 def texts(db: apsw.Connection, entity: EntityKey) -> Iterator[Text]:
     """Every note that may name an entity, oldest first."""
     yield from db.execute(
-        "SELECT n.gitlab_id, n.is_system, n.body, n.created_at"
+        "SELECT n.gitlab_id, n.is_system, n.body, n.created_at, n.updated_at"
         " FROM discussions d JOIN notes n ON n.discussion_id = d.id"
         f" WHERE d.{owner_column(entity.kind)} = ?"
         " AND (instr(n.body, '#') OR instr(n.body, '!') OR instr(n.body, '://')) ORDER BY n.created_at, n.gitlab_id",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ def shown_progress(*, wanted: bool) -> Iterator[Progress]:
     elif not sys.stderr.isatty():
         yield Lines()
     else:
-        from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn
         from rich.progress import Progress as Bars
 
         from loreline.faces.cli.output import console
@@ -32,9 +33,7 @@ def shown_progress(*, wanted: bool) -> Iterator[Progress]:
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}", style="dim"),
-            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[told]}", markup=False),
             console=console(stderr=True),
             transient=True,
         )
@@ -60,23 +59,38 @@ class Bar:
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
-        self._listing = bars.add_task("connecting", total=None, rate="")
+        self._listing = bars.add_task("connecting", total=None, told="")
         self._fetching: TaskID | None = None
+        self._began = 0.0
+        self._listed = 0
         self._done = 0
+        self._total = 0
 
     def stage(self, text: str) -> None:
         self._bars.update(self._listing, description=text)
 
     def listed(self, count: int) -> None:
-        self._bars.advance(self._listing, count)
+        self._listed += count
+        self._bars.update(self._listing, told=f"{self._listed:,}")
 
     def queued(self, waiting: int) -> None:
         if self._fetching is None:
-            self._fetching = self._bars.add_task("threads, events and diffs", total=None, rate="")
-        self._bars.update(self._fetching, total=self._done + waiting)
+            self._fetching = self._bars.add_task("threads, events and diffs", total=None, told="")
+            self._began = time.monotonic()
+        self._total = max(self._total, self._done + waiting)
+        self._show()
 
     def fetched(self, count: int) -> None:
         self._done += count
-        if self._fetching is not None:
-            speed = self._bars.tasks[-1].speed
-            self._bars.update(self._fetching, advance=count, rate=f"{speed:,.0f}/s" if speed else "")
+        self._show()
+
+    def _show(self) -> None:
+        """Commits come in bursts, so rate and ETA are those of the whole run so far."""
+        if self._fetching is None:
+            return
+        rate = self._done / max(time.monotonic() - self._began, 0.001)
+        told = f"{self._done:,} of {self._total:,}"
+        if self._done:
+            left = int((self._total - self._done) / rate)
+            told += f", {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
+        self._bars.update(self._fetching, total=self._total, completed=self._done, told=told)

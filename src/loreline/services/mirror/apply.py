@@ -212,7 +212,7 @@ def _texts(rows: Sequence[threads.ThreadRow]) -> list[threads.Text]:
     """What `threads.texts` would read back."""
     notes = [note for row in rows for note in row.thread.notes]
     notes.sort(key=lambda note: (note.created_at, note.gitlab_id))
-    return [(note.gitlab_id, note.is_system, note.body, note.created_at) for note in notes]
+    return [(note.gitlab_id, note.is_system, note.body, note.created_at, note.updated_at) for note in notes]
 
 
 def _state_events(write: _Write) -> Rows:

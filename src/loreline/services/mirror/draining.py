@@ -24,6 +24,7 @@ from loreline.gitlab.client import Answer, GitLab
 from loreline.services.mirror import apply, steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.steps import Fetched
+from loreline.services.mirror.targets import in_sight
 from loreline.services.mirror.writer import Writer
 from loreline.store import queue
 from loreline.store.queue import Job, JobType
@@ -124,12 +125,15 @@ class Drain:
 
     async def _store(self, fetched: list[Fetched], size: int) -> None:
         try:
-            self._journal.rows += await self._writer.run_lazily(steps.store_dependents, fetched, self._clock())
+            rows, doubtful = await self._writer.run_lazily(steps.store_dependents, fetched, self._clock())
+            self._journal.rows += rows
+            for job, reason in doubtful:
+                self._journal.failed(job.project_path, job.subject, reason)
         except FATAL:
             raise
         except Exception as error:  # noqa: BLE001 - as above
             for done in fetched:
-                await self._failed(done.job, error)
+                await self._put_off(done.job, error)
         finally:
             self._backlog.leave(size)
         self._journal.progress.fetched(len(fetched))
@@ -186,15 +190,18 @@ class Drain:
         """Put a job off and tell why; True when its entity is gone, and all its jobs with it."""
         if isinstance(error, GitLabNotFound) and await self._is_gone(job):
             return True
-        self._journal.failed(job.project_path, job.subject, error)
-        told = error.message if isinstance(error, LoreError) else f"{type(error).__name__}: {error}"
-        jitter = random.uniform(-1, 1)
-        await self._writer.run(queue.put_off, job, told, self._clock(), jitter)
+        await self._put_off(job, error)
         if isinstance(error, NetworkFailed | RateLimited):
             self._unanswered += 1
             if self._unanswered >= self._client.connection.concurrency * 2:
                 raise error  # each was tried many times: the server is down, and the rest would only wait for it
         return False
+
+    async def _put_off(self, job: Job, error: Exception) -> None:
+        self._journal.failed(job.project_path, job.subject, error)
+        told = error.message if isinstance(error, LoreError) else f"{type(error).__name__}: {error}"
+        jitter = random.uniform(-1, 1)
+        await self._writer.run(queue.put_off, job, told, self._clock(), jitter)
 
     async def _is_gone(self, job: Job) -> bool:
         """Whether the entity itself has vanished; then it goes from the mirror, and its jobs with it."""
@@ -204,6 +211,8 @@ class Drain:
             if error.details.get("status") != 404:
                 return False
         else:
+            return False
+        if not await in_sight(self._client, job.gitlab_project_id, job.kind):
             return False
         if await self._writer.run(steps.remove_by_id, job.kind, job.local_id, self._clock()):
             self._journal.rows["deleted"] += 1

@@ -62,13 +62,15 @@ def notes_seen(around: Surroundings, entity: EntityKey, texts: Iterable[threads.
     me = End(entity.kind, entity.id)
     home = around.project.path
     found: dict[Any, tuple[SourceMethod, Sighting]] = {}
-    for note_id, is_system, body, created_at in texts:
+    for note_id, is_system, body, created_at, changed_at in texts:
         if is_system:
             for observation in parse_system_note(body, home, around.origins):
                 _system_sighting(found, me, around.end(observation.target), observation, note_id, created_at)
         else:
             for end in _others(me, map(around.end, find_mentions(body, home, around.origins))):
-                sighting = Sighting(me, end, ReferenceType.MENTIONED, "mentions", note_id, created_at)
+                sighting = Sighting(
+                    me, end, ReferenceType.MENTIONED, "mentions", note_id, created_at, max(created_at, changed_at)
+                )
                 found[SourceMethod.NOTE, note_id, end] = (SourceMethod.NOTE, sighting)
     _replace(around, entity, (SourceMethod.SYSTEM_NOTE, SourceMethod.NOTE), found.values(), now)
 
@@ -98,6 +100,12 @@ def _system_sighting(
     source, target = (other, me) if observation.inward else (me, other)
     sighting = Sighting(source, target, observation.reference_type, observation.relation, note_id, created_at)
     found[SourceMethod.SYSTEM_NOTE, note_id, other] = (SourceMethod.SYSTEM_NOTE, sighting)
+
+
+def path_arrived(db: apsw.Connection, project: projects.MirroredProject, now: int) -> None:
+    """A project under a name that texts may have been using already."""
+    for kind, local_id, seen_at in references.path_arrived(db, project.instance_id, project.path, project.id):
+        _look_again(db, kind, local_id, seen_at, now)
 
 
 def closes_seen(around: Surroundings, request: EntityKey, closed: Iterable[ClosedIssue], now: int) -> None:
@@ -171,24 +179,24 @@ def _replace(
     now: int,
 ) -> None:
     fresh = references.replace_sightings(around.db, entity.instance_id, (entity.kind, entity.id), methods, sightings)
-    # GitLab writes "mentioned in …" on the mentioned side without touching it, so no list will ever show
-    # that its threads have grown: a mention younger than our reading of them sends us there.
     for sighting in fresh:
-        if sighting.seen_at is None or sighting.source.id != entity.id or sighting.source.kind is not entity.kind:
-            continue
-        target = sighting.target
-        if target.id is not None and entities.threads_read_before(around.db, target.kind, target.id, sighting.seen_at):
-            mentioned = entities.by_id(around.db, target.kind, target.id)
-            if mentioned is not None:
-                queue.enqueue(
-                    around.db,
-                    mentioned.project_id,
-                    target.kind,
-                    mentioned.id,
-                    mentioned.iid,
-                    (queue.JobType.DISCUSSIONS,),
-                    now,
-                )
+        if sighting.source.id == entity.id and sighting.source.kind is entity.kind and sighting.target.id is not None:
+            _look_again(
+                around.db, sighting.target.kind, sighting.target.id, sighting.changed_at or sighting.seen_at, now
+            )
+
+
+def _look_again(db: apsw.Connection, kind: Kind, local_id: int, mentioned_at: int | None, now: int) -> None:
+    """Read the threads of a mentioned entity, unless they have been since.
+
+    GitLab writes "mentioned in …" on the mentioned side without touching it, so no list will ever show that its
+    threads have grown.
+    """
+    if mentioned_at is None or not entities.threads_read_before(db, kind, local_id, mentioned_at):
+        return
+    mentioned = entities.by_id(db, kind, local_id)
+    if mentioned is not None:
+        queue.enqueue(db, mentioned.project_id, kind, mentioned.id, mentioned.iid, (queue.JobType.DISCUSSIONS,), now)
 
 
 def _others(me: End, ends: Iterable[End]) -> Iterator[End]:

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from loreline.core import plans
 from loreline.core.entities import Kind, Project
-from loreline.errors import NetworkFailed, SyncRunning
+from loreline.errors import LoreError, NetworkFailed, SyncRunning
 from loreline.gitlab import decode
-from loreline.services.mirror import apply
+from loreline.services.mirror import apply, sightings
 from loreline.store import cursors, entities, lease, payloads, projects, queue, runs
 from loreline.store.entities import EntityKey
 from loreline.store.projects import MirroredProject
@@ -58,7 +58,10 @@ def put_off_count(db: apsw.Connection, now: int) -> int:
 
 
 def store_project(db: apsw.Connection, instance_id: int, project: Project, body: bytes, now: int) -> MirroredProject:
+    known = projects.local_id(db, instance_id, project.path)
     mirrored = projects.upsert(db, instance_id, project)
+    if known != mirrored.id:
+        sightings.path_arrived(db, mirrored, now)
     kept = payloads.put(db, mirrored.id, "project", mirrored.gitlab_id, body, fetched_at=now)
     projects.link_payload(db, mirrored.id, kept.id)
     return mirrored
@@ -166,23 +169,31 @@ class Fetched(Struct, frozen=True):
         return sum(len(page) for pages in self.answers.values() for page in pages)
 
 
-def store_dependents(db: apsw.Connection, fetched: Sequence[Fetched], now: int) -> apply.Rows:
-    """What jobs of one entity have fetched, and the end of those jobs."""
+def store_dependents(
+    db: apsw.Connection, fetched: Sequence[Fetched], now: int
+) -> tuple[apply.Rows, list[tuple[Job, LoreError]]]:
+    """What jobs of one entity have fetched, and the end of those jobs; also those whose answer is not believed yet."""
     first = fetched[0].job
     entity = entities.by_id(db, first.kind, first.local_id)
     rows = apply.Rows()
+    ended: list[Job] = []
+    doubtful: list[tuple[Job, LoreError]] = []
     if entity is not None:
         project = projects.by_id(db, first.project_id)
         for done in fetched:
             job = done.job
             if job.job_type is JobType.DISCUSSIONS and job.attempts < 2 and _suspiciously_empty(db, entity, done):
-                raise NetworkFailed(
+                reason = NetworkFailed(
                     f"GitLab shows no thread of {job.project_path}{job.kind.sigil}{job.iid}, which has comments",
                     hint="it is asked again; if it stays so, it is believed",
                 )
+                queue.put_off(db, job, reason.message, now, 0)
+                doubtful.append((job, reason))
+                continue
+            ended.append(job)
             rows += apply.dependents(db, project, entity, done.answers, fetched_at=done.fetched_at, now=now)
-    queue.done(db, [done.job for done in fetched])
-    return rows
+    queue.done(db, ended if entity is not None else [done.job for done in fetched])
+    return rows, doubtful
 
 
 def _suspiciously_empty(db: apsw.Connection, entity: EntityKey, done: Fetched) -> bool:

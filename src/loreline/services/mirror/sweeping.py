@@ -13,6 +13,7 @@ from loreline.gitlab.client import GitLab
 from loreline.services.mirror import steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import store_page
+from loreline.services.mirror.targets import in_sight
 from loreline.services.mirror.writer import Writer
 from loreline.store import projects
 from loreline.store.entities import EntityKey
@@ -72,6 +73,11 @@ async def _look_at(
         gone += [key for key in part if key.gitlab_id not in shown and await _is_gone(client, project, key)]
     if not gone:
         return
+    if not await in_sight(client, project.gitlab_id, kind):
+        raise GitLabNotFound(
+            f"{project.path} does not show its {kind.plural.replace('_', ' ')} any more",
+            hint="nothing is removed from the mirror; check that the token's user is still a member",
+        )
     if plans.looks_like_lost_access(len(gone), of or len(keys)):
         journal.failed(
             project.path,

@@ -176,9 +176,6 @@ async def _feed_project(
         if options.full:
             await writer.run(steps.start_over, project, kinds, clock())
         await writer.run(steps.enqueue_unsettled, project, kinds, clock())
-        fetched_at = project.catalog_fetched_at
-        if everything or fetched_at is None or clock() - fetched_at > _CATALOG_AGE:
-            await part("labels, milestones and members", _refresh_catalog(client, writer, project, clock))
 
         async def list_all(kind: Kind) -> None:
             await list_entities(client, writer, journal, project, kind, clock, from_start=everything)
@@ -186,6 +183,10 @@ async def _feed_project(
                 await sweep_unseen(client, writer, journal, project, kind, clock, started_at)
 
         listed = [await part(kind.plural.replace("_", " "), list_all(kind)) for kind in kinds]
+        # After the entities: what these have let go of goes too.
+        fetched_at = project.catalog_fetched_at
+        if everything or fetched_at is None or clock() - fetched_at > _CATALOG_AGE:
+            await part("labels, milestones and members", _refresh_catalog(client, writer, project, clock))
         if not everything:
             due = sweep_slice(client, writer, journal, project, kinds, clock, settings.sync.sweep_days)
             await part("sweep", due)

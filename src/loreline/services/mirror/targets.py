@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from loreline.core.entities import Project
+from loreline.core.entities import Kind, Project
 from loreline.errors import AuthenticationFailed, GitLabNotFound, LoreError
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
@@ -64,6 +64,15 @@ async def _group_targets(client: GitLab, instance: Instance, group: str) -> Asyn
     async for answer in client.pages(listing, decode.split_items):
         for body in answer.value:
             yield Target(decode.project(body), body)
+
+
+async def in_sight(client: GitLab, gitlab_project_id: int, kind: Kind) -> bool:
+    """Whether the project still shows its entities: if not, a 404 tells of a lost permission, not of a deletion."""
+    try:
+        answer = await client.get(endpoints.project(gitlab_project_id), decode.project)
+    except GitLabNotFound:
+        return False
+    return answer.value.issues_enabled if kind is Kind.ISSUE else answer.value.merge_requests_enabled
 
 
 def _excluded(path: str, patterns: tuple[str, ...]) -> bool:
