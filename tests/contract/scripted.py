@@ -45,7 +45,7 @@ def scripted(*answers, tls=None):
             self.end_headers()
             self.wfile.write(said.body)
 
-        do_GET = do_CONNECT = answer
+        do_GET = do_CONNECT = answer  # noqa: N815 - the names http.server looks for
 
         def log_message(self, *args):
             pass

@@ -97,9 +97,11 @@ def test_a_bad_request_shows_gitlabs_own_words(refused):
 
 
 def test_the_words_of_a_refusal_are_one_line_and_bounded():
-    with scripted(Said(418, b'{"message":"a\\nb ' + b"x" * 10_000 + b'"}')) as server:
-        with pytest.raises(NetworkFailed) as caught:
-            run(getting("x"), url=server.url)
+    with (
+        scripted(Said(418, b'{"message":"a\\nb ' + b"x" * 10_000 + b'"}')) as server,
+        pytest.raises(NetworkFailed) as caught,
+    ):
+        run(getting("x"), url=server.url)
     assert "\n" not in caught.value.message
     assert len(caught.value.message) < 500
 
@@ -170,9 +172,8 @@ def test_a_list_where_one_thing_belongs_is_garbage(refused, world, ask):
 
 
 def test_an_empty_body_is_garbage():
-    with scripted(Said(body=b"")) as server:
-        with pytest.raises(NetworkFailed, match="an empty body"):
-            run(getting("x"), url=server.url)
+    with scripted(Said(body=b"")) as server, pytest.raises(NetworkFailed, match="an empty body"):
+        run(getting("x"), url=server.url)
 
 
 def test_an_empty_list_is_believed(ask, world):
@@ -213,9 +214,8 @@ def test_a_retry_after_that_is_too_long_ends_the_request_at_once(refused, world,
 @pytest.mark.parametrize("value", ["soon", "nan", "inf", "-5", "", "Thu, 99 Foo 2024"])
 def test_a_retry_after_that_means_nothing_breaks_nothing(value):
     started = time.monotonic()
-    with scripted(Said(429, b"Retry later\n", (("Retry-After", value),))) as server:
-        with pytest.raises(RateLimited):
-            run(getting("x"), url=server.url)
+    with scripted(Said(429, b"Retry later\n", (("Retry-After", value),))) as server, pytest.raises(RateLimited):
+        run(getting("x"), url=server.url)
     assert time.monotonic() - started < 5
 
 
@@ -288,9 +288,11 @@ def test_a_redirect_out_of_the_api_is_not_followed(location):
 
 
 def test_a_circle_of_redirects_ends():
-    with scripted(Said(301, b"", (("Location", "/api/v4/x?again=1"),))) as server:
-        with pytest.raises(NetworkFailed, match="redirects elsewhere"):
-            run(getting("x"), url=server.url)
+    with (
+        scripted(Said(301, b"", (("Location", "/api/v4/x?again=1"),))) as server,
+        pytest.raises(NetworkFailed, match="redirects elsewhere"),
+    ):
+        run(getting("x"), url=server.url)
     assert len(server.requests) <= 5
 
 
@@ -312,9 +314,11 @@ def test_compressed_answers_are_unpacked(encoding, pack):
     ("encoding", "body"), [("gzip", b"no gzip at all"), ("gzip", gzip.compress(b"[]")[:-9]), ("br", b"[]")]
 )
 def test_an_answer_that_cannot_be_unpacked_is_a_broken_connection(encoding, body):
-    with scripted(Said(body=body, headers=(("Content-Encoding", encoding),))) as server:
-        with pytest.raises(NetworkFailed, match="the connection broke"):
-            run(getting("x"), url=server.url)
+    with (
+        scripted(Said(body=body, headers=(("Content-Encoding", encoding),))) as server,
+        pytest.raises(NetworkFailed, match="the connection broke"),
+    ):
+        run(getting("x"), url=server.url)
     assert len(server.requests) == 2
 
 

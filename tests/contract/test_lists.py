@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from datetime import datetime
 from functools import partial
 
 import pytest
@@ -164,7 +165,9 @@ def test_what_is_new_in_gitlab_passes_by(tmp_path):
 
 
 MINIMAL = {
-    "issue": b'{"id":1,"iid":2,"state":"opened","created_at":"2015-01-02T03:04:05Z","updated_at":"2015-01-02T03:04:05Z"}',
+    "issue": (
+        b'{"id":1,"iid":2,"state":"opened","created_at":"2015-01-02T03:04:05Z","updated_at":"2015-01-02T03:04:05Z"}'
+    ),
     "discussion": b'{"id":"abc","notes":[{"id":1,"created_at":"2015-01-02T03:04:05.678+01:00"}]}',
 }
 
@@ -183,8 +186,6 @@ def test_a_note_with_nothing_but_its_date_is_a_note():
 
 
 def from_datetime_text(text):
-    from datetime import datetime
-
     return from_datetime(datetime.fromisoformat(text))
 
 
@@ -225,7 +226,7 @@ def test_a_diff_that_gitlab_withheld_has_no_line_counts():
 
 
 def test_a_megabyte_of_note_arrives_whole(ask, world):
-    text = "lore 𝕊 " * 150_000
+    text = "lore 🦉 " * 150_000
     edits.add_note(world, 1, "issues", 2, text)
     (answer,) = ask(walked(endpoints.dependents(Kind.ISSUE, 1, 2, "discussions"), decode.split_items))
     (thread,) = [decode.thread(item) for item in answer.value]

@@ -10,7 +10,7 @@ from tests.simulator import building
 
 def start(*arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "loreline.simulator", *arguments],
+        [sys.executable, "-m", "loreline", "simulator", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

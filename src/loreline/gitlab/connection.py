@@ -97,16 +97,16 @@ def _pool(connection: Connection) -> httpcore2.AsyncConnectionPool:
         return httpcore2.AsyncConnectionPool(ssl_context=tls, max_connections=most, max_keepalive_connections=most)
     try:
         proxy = urlsplit(address if "://" in address else f"http://{address}")
-        usable = proxy.scheme in {"http", "https"} and bool(proxy.hostname) and proxy.port != 0
+        host, port = proxy.hostname, proxy.port
     except ValueError:  # a port or host name that is none
-        usable = False
-    if not usable:
+        proxy, host, port = urlsplit(""), None, None
+    if proxy.scheme not in {"http", "https"} or not host:
         raise ConfigInvalid(
             f"the proxy for {connection.url} is no usable address", hint="it looks like http://proxy.example.com:3128"
         )
     auth = (unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
     return httpcore2.AsyncHTTPProxy(
-        proxy_url=httpcore2.URL(scheme=proxy.scheme, host=proxy.hostname, port=proxy.port, target="/"),
+        proxy_url=httpcore2.URL(scheme=proxy.scheme, host=host, port=port, target="/"),
         proxy_auth=auth,
         ssl_context=tls,
         max_connections=most,
