@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.faces.conftest import Lore
@@ -137,3 +138,22 @@ def test_version_is_the_packages(lore: Lore) -> None:
     assert lore("-J", "version").data["version"] == __version__
     assert lore("--version").out == f"{__version__}\n"
     assert os.linesep not in __version__
+
+
+def test_a_hostile_working_folder_runs_nothing(ready: Lore) -> None:
+    """`lore` is run inside repositories: their files must not pass for our modules."""
+    for name in ("apsw", "msgspec", "loreline", "pickle", "zstandard", "click"):
+        (ready.folder / f"{name}.py").write_text("open('pwned', 'w').close()\nraise SystemExit(1)\n")
+    program = Path(sys.executable).parent / "lore"
+    for words in (["sync", "-q"], ["list", "issues"], ["-J", "demo", "--dir", "tour"]):
+        done = subprocess.run(
+            [str(program), *words],
+            cwd=ready.folder,
+            env=ready.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done
+    assert not (ready.folder / "pwned").exists()

@@ -238,9 +238,7 @@ class Editor:
                 how["discussion_id"] = chance.choice(threads)["id"]
         if style == "diff" and kind == "merge_requests":
             how["position"] = {"new_path": "src/a.py", "new_line": chance.randint(1, 9)}
-        edits.add_note(
-            self.world, project, kind, live.iid, self.text(chance, project), author=self.who(chance), **how
-        )
+        edits.add_note(self.world, project, kind, live.iid, self.text(chance, project), author=self.who(chance), **how)
         return True
 
     def _noted(self, chance, kinds=BOTH):
@@ -612,7 +610,8 @@ class Histories(RuleBasedStateMachine):
             return
         found = [
             told
-            for told in query(self.database, "PRAGMA integrity_check") + query(self.database, "PRAGMA foreign_key_check")
+            for told in query(self.database, "PRAGMA integrity_check")
+            + query(self.database, "PRAGMA foreign_key_check")
             if told != ("ok",)
         ]
         assert not found, found

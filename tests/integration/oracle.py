@@ -353,9 +353,7 @@ def _wanted_columns(kind, entity):
 
 def _persons(db, name, table, owner, local, people):
     wanted = sorted((person["id"], person["username"]) for person in people or ())
-    stored = sorted(
-        db.execute(f"SELECT gitlab_user_id, username FROM {table} WHERE {owner} = ?", (local,)).fetchall()
-    )
+    stored = sorted(db.execute(f"SELECT gitlab_user_id, username FROM {table} WHERE {owner} = ?", (local,)).fetchall())
     return _fields(name, {table: sorted(set(wanted))}, {table: stored})
 
 
@@ -693,8 +691,6 @@ def contents(database):
     """All that a mirror holds, by natural keys: table → sorted rows, without local ids and local times."""
     with apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE) as db:
         return {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in _CONTENTS.items()}
-
-
 
 
 def _observed(kind, local):

@@ -21,11 +21,6 @@ class MirroredProject(Struct, frozen=True):
     catalog_fetched_at: int | None
     swept_at: int | None
 
-    @property
-    def web_origin(self) -> str | None:
-        """`https://host` of the addresses people paste."""
-        return "/".join(self.web_url.split("/")[:3]).lower() if self.web_url and "://" in self.web_url else None
-
 
 _COLUMNS = "id, instance_id, gitlab_project_id, path_with_namespace, web_url, catalog_fetched_at, swept_at"
 
@@ -94,6 +89,8 @@ def upsert(db: apsw.Connection, instance: int, project: Project) -> MirroredProj
         " ON CONFLICT DO UPDATE SET project_id = excluded.project_id WHERE project_id <> excluded.project_id",
         (instance, project.path, mirrored.id),
     )
+    if project.web_url:
+        _remember_origin(db, instance, project.web_url)
     return mirrored
 
 
@@ -155,10 +152,20 @@ def paths(db: apsw.Connection, project_id: int) -> list[str]:
 
 def web_origins(db: apsw.Connection, instance: int) -> frozenset[str]:
     """The origins under which the instance's pages are known, in lower case."""
-    base = db.execute("SELECT base_url FROM instances WHERE id = ?", (instance,)).fetchone()[0]
-    origins = {"/".join(base.split("/")[:3]).lower()}
-    origins.update(origin for project in every(db, instance) if (origin := project.web_origin))
-    return frozenset(origins)
+    base, others = db.execute("SELECT base_url, web_origins FROM instances WHERE id = ?", (instance,)).fetchone()
+    return frozenset({_origin(base), *others.split()})
+
+
+def _remember_origin(db: apsw.Connection, instance: int, web_url: str) -> None:
+    known = web_origins(db, instance)
+    if _origin(web_url) not in known:
+        listed = " ".join(sorted({*known, _origin(web_url)}))
+        db.execute("UPDATE instances SET web_origins = ? WHERE id = ?", (listed, instance))
+
+
+def _origin(url: str) -> str:
+    """`https://host` of an address."""
+    return "/".join(url.split("/")[:3]).lower()
 
 
 # ── the catalog: labels and milestones ──────────────────────────────────────────────────────────────────

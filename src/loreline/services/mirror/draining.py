@@ -36,8 +36,11 @@ _BACKLOG_BYTES = 64 * 1024 * 1024
 _BACKLOG_JOBS = 2_000
 _IDLE_SECONDS = 0.05
 
-FATAL = (AuthenticationFailed, DatabaseFailed, DatabaseLocked, SyncRunning)
-"""What concerns every job alike, so that going on makes no sense."""
+CONCERNS_ALL = (DatabaseFailed, DatabaseLocked, SyncRunning)
+"""Failures after which nothing can be stored any more."""
+
+FATAL = (AuthenticationFailed, *CONCERNS_ALL)
+"""Failures that concern every job of an instance alike."""
 
 
 class Backlog:

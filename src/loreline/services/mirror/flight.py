@@ -54,7 +54,7 @@ async def flight(
         await end("interrupted", "interrupted")
         raise
     except BaseException as error:
-        root = _root(error)
+        root = root_of(error)
         await end("failed", str(root))
         if root is not error:
             raise root from error
@@ -66,7 +66,7 @@ async def flight(
         writer.guard(None)
 
 
-def _root(error: BaseException) -> BaseException:
+def root_of(error: BaseException) -> BaseException:
     """What a task group wrapped."""
     while isinstance(error, BaseExceptionGroup):
         error = next((inner for inner in error.exceptions if isinstance(inner, LoreError)), error.exceptions[0])

@@ -10,13 +10,13 @@ from msgspec import Struct
 from loreline import credentials
 from loreline.core.entities import Kind
 from loreline.core.times import DAY
-from loreline.errors import ConfigInvalid, InvalidValue
+from loreline.errors import AuthenticationFailed, ConfigInvalid, InvalidValue, NetworkFailed, RateLimited
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
 from loreline.gitlab.connection import Connection
 from loreline.services.mirror import steps
 from loreline.services.mirror.draining import FATAL, Drain
-from loreline.services.mirror.flight import flight
+from loreline.services.mirror.flight import flight, root_of
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import list_entities
 from loreline.services.mirror.progress import Progress
@@ -61,7 +61,12 @@ async def run_sync(
                 journal.follow(client.traffic)
                 client.on_wait = lambda seconds: journal.progress.stage(f"GitLab asks us to wait {seconds:.0f} s")
                 async with client:
-                    await _sync_instance(client, writer, journal, instance, settings, options, clock)
+                    try:
+                        await _sync_instance(client, writer, journal, instance, settings, options, clock)
+                    except* (AuthenticationFailed, NetworkFailed, RateLimited) as errors:
+                        if len(clients) == 1:
+                            raise
+                        journal.failed(instance.name, "instance", root_of(errors))
             if not journal.projects_done:
                 raise journal.first_error or InvalidValue(
                     f"no configured project matches {' or '.join(options.projects) or 'the groups'}",

@@ -58,6 +58,7 @@ class Writer:
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
+            "-P",  # not from the working folder, which may be a hostile repository
             "-m",
             "loreline.services.mirror.writer_process",
             str(self._path),

@@ -1,7 +1,8 @@
 CREATE TABLE instances (
   id INTEGER PRIMARY KEY,
   base_url TEXT NOT NULL UNIQUE,
-  keyset_issues INTEGER
+  keyset_issues INTEGER,
+  web_origins TEXT NOT NULL DEFAULT ''
 );
 
 CREATE TABLE projects (

@@ -99,7 +99,7 @@ def _make_room(folder: Path) -> None:
 def _simulator(corpora: list[Path]) -> Iterator[str]:
     arguments = [word for corpus in corpora for word in ("--corpus", str(corpus))]
     process = subprocess.Popen(  # noqa: S603 - ourselves
-        [sys.executable, "-m", "loreline", "simulator", "--quiet", *arguments], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-m", "loreline", "simulator", "--quiet", *arguments], stdout=subprocess.PIPE, text=True
     )
     try:
         url = process.stdout.readline().strip() if process.stdout else ""
@@ -129,13 +129,17 @@ def _run(line: str, folder: Path, *, quiet: bool) -> None:
     environment |= {"LORELINE_CONFIG": str(folder / "loreline.toml"), "LORE_PAGER": "cat"}
     sys.stdout.flush()
     done = subprocess.run(  # noqa: S603 - ourselves
-        [sys.executable, "-m", "loreline", *words],
+        [sys.executable, "-P", "-m", "loreline", *words],
         env=environment,
         check=False,
-        stdout=subprocess.DEVNULL if quiet else None,
+        capture_output=quiet,
+        text=True,
     )
     if done.returncode != 0:
-        raise LoreError(f"the tour ended at: {line} (exit code {done.returncode})", hint="this is a fault of Loreline")
+        said = f": {done.stderr.strip()}" if quiet else ""
+        raise LoreError(
+            f"the tour ended at: {line} (exit code {done.returncode}){said}", hint="this is a fault of Loreline"
+        )
 
 
 def _shown(path: Path) -> str:
