@@ -91,9 +91,7 @@ def add(db, project, entity) -> EntityKey:
     """Write an entity as a listing does."""
     kind = Kind.MERGE_REQUEST if isinstance(entity, MergeRequest) else Kind.ISSUE
     with transaction(db):
-        kept = payloads.put(
-            db, project.id, kind.value, entity.gitlab_id, entity.title.encode() * 20, fetched_at=NOW
-        )
+        kept = payloads.put(db, project.id, kind.value, entity.gitlab_id, entity.title.encode() * 20, fetched_at=NOW)
         before = entities.by_gitlab_id(db, project.id, kind, entity.gitlab_id)
         entities.upsert(
             db,

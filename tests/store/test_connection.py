@@ -20,7 +20,7 @@ def normalised(db):
     )
 
 
-def test_a_fresh_database_equals_one_that_was_migrated(tmp_path, monkeypatch):
+def test_a_fresh_database_equals_one_that_was_migrated(tmp_path):
     fresh = open_database(tmp_path / "fresh.db", create=True)
     migrated = apsw.Connection(str(tmp_path / "migrated.db"))
     for number, sql in sorted(connection._migrations().items()):
@@ -177,14 +177,6 @@ def test_a_file_in_place_of_the_folder_cannot_be_opened(tmp_path):
     (tmp_path / "file").touch()
     failing(tmp_path / "file" / "mirror.db", DatabaseFailed, create=True)
     failing(tmp_path / "file" / "deep" / "mirror.db", DatabaseFailed, create=True)
-
-
-def test_a_device_that_is_full_is_told(path):
-    full = "/dev/full"
-    if not os.path.exists(full):  # noqa: PTH110 - a device, not a path of ours
-        pytest.skip("this system has no /dev/full")
-    with pytest.raises(DatabaseFailed), translated(path), open(full, "wb", buffering=0) as file:  # noqa: PTH123
-        file.write(b"x")
 
 
 def test_a_full_database_is_told_and_what_was_committed_is_safe(path):

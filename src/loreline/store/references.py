@@ -207,6 +207,12 @@ def _resolve(db: apsw.Connection, reference_id: int, end: str, local_id: int) ->
             "UPDATE OR IGNORE reference_sources SET reference_id = ? WHERE reference_id = ?",
             (twin[0], reference_id),
         )
+        db.execute(
+            "UPDATE entity_references SET created_at = w.created_at FROM entity_references w"
+            " WHERE entity_references.id = ? AND w.id = ?"
+            " AND w.created_at < coalesce(entity_references.created_at, w.created_at + 1)",
+            (twin[0], reference_id),
+        )
         db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
 
 
