@@ -32,7 +32,7 @@ def run() -> list[str]:
         floors.append(_floor(addresses))
         quiet = mirror.sync()
         for iid in _some(mirror.database):
-            world.edit(url, "add_note", p=world.PROJECT, kind="merge_requests", iid=iid, body="One more thing.")
+            world.edit(url, "add_note", project=world.PROJECT, kind="merge_requests", iid=iid, body="One more thing.")
         little = mirror.sync()
     entities = again.rows["issues"] + again.rows["merge_requests"]
     floor = min(floors) * again.requests / len(addresses)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import apsw
+
 from bench import world
 from bench.tables import Line, show
 
@@ -25,7 +27,7 @@ def run() -> list[str]:
             whole = mirror.sync()
             iids = _issues(mirror.database)
             for iid in iids:
-                world.edit(url, "add_note", p=world.PROJECT, kind="issues", iid=iid, body="One more thing.")
+                world.edit(url, "add_note", project=world.PROJECT, kind="issues", iid=iid, body="One more thing.")
             little = mirror.sync()
         first = first or little
         entities = whole.rows["issues"] + whole.rows["merge_requests"]
@@ -43,8 +45,6 @@ def run() -> list[str]:
 
 
 def _issues(database: Path) -> list[int]:
-    import apsw
-
     db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     rows = db.execute("SELECT iid FROM issues ORDER BY iid LIMIT ?", (_CHANGES,)).fetchall()
     db.close()

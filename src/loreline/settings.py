@@ -193,6 +193,15 @@ _TOP = {"database", "instance", "sync"}
 
 
 def _check_keys(raw: dict[str, Any], where: str) -> None:
+    for key in raw:
+        for section, struct in (("[sync]", Sync), ("[[instance]]", Instance)):
+            if key not in _TOP and difflib.get_close_matches(key, struct.__struct_fields__, n=1, cutoff=0.8):
+                (near,) = difflib.get_close_matches(key, struct.__struct_fields__, n=1, cutoff=0.8)
+                raise ConfigInvalid(
+                    f"{where}: there is no key {key!r} at the top",
+                    hint=f"did you mean {near!r} under {section}?",
+                    key=key,
+                )
     _known(raw, _TOP, where)
     _known(_table(raw.get("sync", {}), f"{where}, [sync]"), set(Sync.__struct_fields__), f"{where}, [sync]")
     instances = raw.get("instance", [])
@@ -223,7 +232,14 @@ def _known(table: Mapping[str, Any], known: set[str], where: str) -> None:
 # ── environment ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+_VARIABLES = ("LORELINE_DATABASE", "LORELINE_CONFIG", "LORELINE_TOKEN", "LORELINE_TRACEBACK")
+
+
 def _merge_environment(raw: dict[str, Any], environ: Mapping[str, str], working: Path) -> None:
+    for name in environ:
+        near = difflib.get_close_matches(name, _VARIABLES, n=1, cutoff=0.85)
+        if name.startswith("LORELINE_") and name not in _VARIABLES and near:
+            raise ConfigInvalid(f"there is no {name} in the environment's settings", hint=f"did you mean {near[0]}?")
     if environ.get("LORELINE_DATABASE"):
         raw["database"] = _from_here("database", environ["LORELINE_DATABASE"], working)
     sync_types, instance_types = get_type_hints(Sync), get_type_hints(Instance)

@@ -193,6 +193,22 @@ def test_a_scarce_quota_is_spread_over_the_time_until_it_is_renewed():
     assert in_no_time(main()) == pytest.approx([0, 10, 20])
 
 
+def test_once_the_quota_is_renewed_nobody_waits_for_the_old_one():
+    async def main():
+        pacer = Pacer(8)
+        pacer.went_well(quota(0))
+
+        async def one():
+            await pacer.acquire()
+            started = now()
+            pacer.release()
+            return started
+
+        return await asyncio.gather(*(one() for _ in range(8)))
+
+    assert in_no_time(main()) == pytest.approx([0] + [50] * 7)
+
+
 @pytest.mark.parametrize(
     "headers",
     [

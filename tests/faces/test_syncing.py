@@ -69,7 +69,8 @@ def test_a_sync_reports_what_it_did_and_a_second_does_nothing(ready: Lore, gitla
     second = ready("-J", "sync").data
     assert second["run"]["rows"] == {}
     assert second["run"]["requests"] <= 4 * 2
-    assert ready("sync", "-q").out.startswith("2 projects: nothing has changed")
+    assert ready("sync").out.startswith("2 projects: nothing has changed")
+    assert ready("sync", "-q").out == ""
 
 
 def test_ingest_brings_one_kind_only(ready: Lore) -> None:

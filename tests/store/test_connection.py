@@ -154,19 +154,23 @@ def test_a_file_that_is_no_database_is_damaged(path):
     assert "damaged" in failing(path, DatabaseFailed).message
 
 
-def test_a_database_that_was_cut_off_is_damaged(path):
-    db = open_database(path, create=True)
-    db.close()
-    path.write_bytes(path.read_bytes()[: 4096 * 3 + 17])
-    with pytest.raises(DatabaseFailed), translated(path):  # noqa: PT012 - opening may still go well
+def use_everything(path):
+    with translated(path):
         db = open_database(path)
         try:
-            db.execute("SELECT count(*) FROM notes").fetchall()
-            db.execute("INSERT INTO sync_runs (started_at, status, command) VALUES (1, 'running', 'x')")
             for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 db.execute(f"SELECT count(*) FROM {name}").fetchall()
+            db.execute("INSERT INTO instances (base_url) VALUES ('x')")
         finally:
             db.close()
+
+
+def test_a_database_that_was_cut_off_is_damaged(path):
+    open_database(path, create=True).close()
+    use_everything(path)
+    path.write_bytes(path.read_bytes()[: 4096 * 3 + 17])
+    with pytest.raises(DatabaseFailed):
+        use_everything(path)
 
 
 def test_a_folder_in_place_of_the_file_cannot_be_opened(tmp_path):
@@ -179,13 +183,18 @@ def test_a_file_in_place_of_the_folder_cannot_be_opened(tmp_path):
     failing(tmp_path / "file" / "deep" / "mirror.db", DatabaseFailed, create=True)
 
 
+def fill_up(db, path):
+    with translated(path), transaction(db):
+        for number in range(10_000):
+            db.execute("INSERT INTO instances (base_url) VALUES (?)", (f"{number}" * 100,))
+
+
 def test_a_full_database_is_told_and_what_was_committed_is_safe(path):
     db = open_database(path, create=True)
     db.execute("INSERT INTO instances (base_url) VALUES ('kept')")
     db.pragma("max_page_count", db.pragma("page_count") + 1)
-    with pytest.raises(DatabaseFailed, match="disk is full"), translated(path), transaction(db):
-        for number in range(10_000):
-            db.execute("INSERT INTO instances (base_url) VALUES (?)", (f"{number}" * 100,))
+    with pytest.raises(DatabaseFailed, match="disk is full"):
+        fill_up(db, path)
     assert not db.in_transaction
     assert db.execute("SELECT base_url FROM instances").fetchall() == [("kept",)]
     db.close()
@@ -205,9 +214,8 @@ def test_a_file_and_a_folder_without_leave_to_write_are_told(path):
     path.chmod(0o400)
     path.parent.chmod(0o500)
     try:
-        with pytest.raises(DatabaseFailed, match="cannot be"), translated(path):
-            db = open_database(path)
-            db.execute("INSERT INTO instances (base_url) VALUES ('x')")
+        with pytest.raises(DatabaseFailed, match="cannot be"):
+            use_everything(path)
     finally:
         path.parent.chmod(0o700)
 
@@ -247,18 +255,22 @@ def test_a_database_that_must_be_migrated_while_another_writes_is_locked(path, m
     other.close()
 
 
+def fail_after_adding(db, name):
+    with transaction(db):
+        db.execute("INSERT INTO instances (base_url) VALUES (?)", (name,))
+        raise ZeroDivisionError
+
+
 def test_a_transaction_is_all_or_nothing_and_a_nested_one_is_a_savepoint(path):
     db = open_database(path, create=True)
     add = "INSERT INTO instances (base_url) VALUES (?)"
     with transaction(db):
         db.execute(add, ("outer",))
-        with pytest.raises(ZeroDivisionError), transaction(db):
-            db.execute(add, ("inner",))
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            fail_after_adding(db, "inner")
         db.execute(add, ("after",))
     assert db.execute("SELECT base_url FROM instances ORDER BY id").fetchall() == [("outer",), ("after",)]
-    with pytest.raises(ZeroDivisionError), transaction(db):
-        db.execute(add, ("gone",))
-        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        fail_after_adding(db, "gone")
     assert db.execute("SELECT count(*) FROM instances").fetchone() == (2,)
     db.close()

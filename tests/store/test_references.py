@@ -205,7 +205,7 @@ def test_one_source_that_names_a_target_twice_shows_it_once_when_it_comes(db, in
 
 
 def test_when_a_target_is_deleted_its_path_and_number_stand_for_it(db, instance, project, show, three):
-    one, two, other = three
+    one, two, _ = three
     show(one, DESCRIPTION, mention(local(one), local(two)))
     entities.delete(db, two, noticed_at=NOW)
     assert edges(db) == [(one.id, "team/app:2", "mentioned")]

@@ -27,6 +27,7 @@ class Pacer:
         self._in_flight = 0
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
         self._scarcity_interval = 0.0
+        self._scarce_until = 0.0
         self._next_start = 0.0
         self._paused_until = 0.0
         self._last_backoff = float("-inf")
@@ -90,15 +91,17 @@ class Pacer:
             return
         seconds_left = min(max(reset - server_now / SECOND, 0.0), 3_600.0)
         self._scarcity_interval = seconds_left / max(remaining, 1.0)
+        self._scarce_until = self._now() + seconds_left
 
     async def _wait_for_start(self) -> None:
         while (now := self._now()) < self._paused_until:  # noqa: ASYNC110 - others may move it on
             await asyncio.sleep(self._paused_until - now)
         self._paused_until = 0.0
-        interval = max(self._interval, self._scarcity_interval)
-        if interval:
+        if self._interval or self._scarcity_interval:
             start = max(now, self._next_start)
-            self._next_start = start + interval
+            # What remains is spread up to the renewal; whoever would start later starts with the new quota.
+            spread = min(start + self._scarcity_interval, self._scarce_until)
+            self._next_start = max(start + self._interval, spread)
             if start > now:
                 await asyncio.sleep(start - now)
 

@@ -8,11 +8,11 @@ _BREAKDOWNS = {
     "issues": "SELECT state, count(*) FROM issues WHERE {} GROUP BY 1",
     "mrs": "SELECT state, count(*) FROM merge_requests WHERE {} GROUP BY 1",
     "discussions": (
-        "SELECT CASE noteable_type WHEN 'Issue' THEN 'on issues' ELSE 'on merge requests' END, count(*)"
+        "SELECT CASE noteable_type WHEN 'Issue' THEN 'on_issues' ELSE 'on_merge_requests' END, count(*)"
         " FROM discussions WHERE {} GROUP BY 1"
     ),
     "notes": (
-        "SELECT CASE WHEN is_system THEN 'by GitLab' WHEN type = 'DiffNote' THEN 'on diffs' ELSE 'comments' END,"
+        "SELECT CASE WHEN is_system THEN 'by_gitlab' WHEN type = 'DiffNote' THEN 'on_diffs' ELSE 'comments' END,"
         " count(*) FROM notes WHERE {} GROUP BY 1"
     ),
     "events": (
@@ -22,7 +22,7 @@ _BREAKDOWNS = {
     ),
     "references": (
         "SELECT r.reference_type || CASE WHEN r.source_entity_id IS NULL OR r.target_entity_id IS NULL"
-        " THEN ' (outside the mirror)' ELSE '' END, count(*) FROM entity_references r WHERE {} GROUP BY 1"
+        " THEN '_outside' ELSE '' END, count(*) FROM entity_references r WHERE {} GROUP BY 1"
     ),
 }
 

@@ -121,7 +121,7 @@ def _conditions(kind: Kind, chosen: Filter) -> tuple[list[str], list[Any]]:
     people = f"EXISTS (SELECT 1 FROM {{}} a WHERE a.{owner} = e.id AND a.username = ? COLLATE NOCASE)"
     if chosen.assignee is not None:
         add(people.format(f"{short}_assignees"), chosen.assignee)
-    if chosen.reviewer is not None and kind is Kind.MERGE_REQUEST:
+    if chosen.reviewer is not None:
         add(people.format("mr_reviewers"), chosen.reviewer)
     for label in chosen.labels:
         add(

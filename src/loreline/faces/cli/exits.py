@@ -20,7 +20,7 @@ def told(error: BaseException) -> LoreError:
     """Any failure as one of our kinds."""
     if isinstance(error, LoreError):
         return error
-    if isinstance(error, click.BadParameter):
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
         return InvalidValue(error.format_message(), hint=_usage_hint(error))
     if isinstance(error, click.ClickException):
         return UsageError(error.format_message(), hint=_usage_hint(error))

@@ -77,7 +77,8 @@ def show_report(invocation: Invocation, app: App, options: Options, *, replay: b
         if failure is not None:
             raise SystemExit(failure.exit_code)
         return
-    _tell(report)
+    if not invocation.quiet:
+        _tell(report)
     if failure is not None:
         raise failure
 

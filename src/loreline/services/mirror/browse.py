@@ -52,6 +52,8 @@ def list_entities(db: apsw.Connection, kind: Kind, query: Query) -> Listing:
     """One page of a list, how many there are in all, and where the next page begins."""
     if not 1 <= query.limit <= MOST:
         raise InvalidValue(f"a limit of {query.limit} is out of range", hint=f"use 1 to {MOST}, and --cursor for more")
+    if query.reviewer is not None and kind is not Kind.MERGE_REQUEST:
+        raise InvalidValue("issues have no reviewers", hint="lore list mrs --reviewer USER, or --assignee USER")
     order = listing.Order(query.sort, not query.ascending)
     chosen = listing.Filter(
         project_ids=_project_ids(db, query.projects),

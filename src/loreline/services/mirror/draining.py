@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -146,24 +147,28 @@ class Drain:
         while True:
             if self._claimed:
                 if len(self._claimed) < _LOW and not self._exhausted and self._claiming is None:
-                    self._claiming = asyncio.create_task(self._claim())
+                    self._claiming = asyncio.create_task(self._claim(fed))
                 return self._claimed.popleft()
             if self._claiming is None:
                 was_fed = fed.is_set()
-                self._claiming = asyncio.create_task(self._claim())
+                self._claiming = asyncio.create_task(self._claim(fed))
                 await asyncio.shield(self._claiming)
                 if not self._claimed and was_fed:
                     return None
-                if not self._claimed:
-                    await asyncio.sleep(_IDLE_SECONDS)
             else:
                 await asyncio.shield(self._claiming)
 
-    async def _claim(self) -> None:
+    async def _claim(self, fed: asyncio.Event) -> None:
         try:
             jobs, waiting = await self._writer.ask(
                 steps.claim, self._instance_id, self._project_ids, self._kinds, self._wanted, _CLAIM, self._clock()
             )
+            if not jobs and not fed.is_set():
+                # One pause for all that wait: who asks without pause keeps the writer from its commits, and the
+                # listings wait for these.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_IDLE_SECONDS):
+                        await fed.wait()
         finally:
             self._claiming = None
         if jobs:

@@ -40,9 +40,11 @@ def partial_failure(report: SyncReport) -> PartialFailure | None:
     if not report.failure_count:
         return None
     first = report.failures[0]
+    what = f"{first.project} {first.subject} could not be synced: {first.message}"
+    if report.failure_count > 1:
+        what = f"{report.failure_count} things could not be synced"
     return PartialFailure(
-        f"{report.failure_count} thing{'s' if report.failure_count > 1 else ''} could not be synced,"
-        f" the first: {first.project} {first.subject}: {first.message}",
-        hint="the rest is done; lore sync-status lists them, and the next lore sync tries them again",
+        what,
+        hint="the rest is done; lore sync-status lists what failed, and the next lore sync tries again",
         failures=report.failure_count,
     )

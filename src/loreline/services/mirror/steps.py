@@ -134,9 +134,12 @@ def unseen_since(db: apsw.Connection, project: MirroredProject, kind: Kind, sinc
     return count, entities.least_recently_seen(db, project.id, kind, since, count)
 
 
-def remove(db: apsw.Connection, keys: Sequence[EntityKey], now: int) -> None:
-    for key in keys:
+def remove(db: apsw.Connection, keys: Sequence[EntityKey], now: int) -> int:
+    """Forget what GitLab no longer shows; how many were still there."""
+    found = [key for key in keys if entities.by_id(db, key.kind, key.id) is not None]
+    for key in found:
         entities.delete(db, key, noticed_at=now)
+    return len(found)
 
 
 # ── dependents ──────────────────────────────────────────────────────────────────────────────────────────

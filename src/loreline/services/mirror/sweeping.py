@@ -88,8 +88,7 @@ async def _look_at(
             ),
         )
         return
-    await writer.run(steps.remove, gone, clock())
-    journal.rows["deleted"] += len(gone)
+    journal.rows["deleted"] += await writer.run(steps.remove, gone, clock())
 
 
 async def _is_gone(client: GitLab, project: MirroredProject, key: EntityKey) -> bool:

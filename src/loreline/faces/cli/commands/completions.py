@@ -14,13 +14,13 @@ from loreline.faces.cli.output import emit
 @shared_options
 @pass_invocation
 def command(invocation: Invocation, shell: str) -> None:
-    r"""Print the completion script of a shell.
+    """Print the completion script of a shell.
 
     \b
     bash:  lore completions bash > ~/.local/share/bash-completion/completions/lore
     zsh:   lore completions zsh > "${fpath[1]}/_lore"
     fish:  lore completions fish > ~/.config/fish/completions/lore.fish
-    """
+    """  # noqa: D301 - click takes the backspace for 'leave these lines alone'
     from loreline.faces.cli.main import lore
 
     made = get_completion_class(shell)

@@ -28,4 +28,4 @@ def command(invocation: Invocation, /, *, what: str, projects: tuple[str, ...]) 
     else:
         click.echo(f"{_TITLES.get(what, what.capitalize())}: {found.total:,}")
         for name, number in found.parts.items():
-            click.echo(f"  {name:<22} {number:>12,}")
+            click.echo(f"  {name.replace('_', ' '):<22} {number:>12,}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from loreline.errors import InvalidValue, LoreError, NetworkFailed
+from loreline.errors import InvalidValue, LoreError, NetworkFailed, UsageError
 from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
 from loreline.faces.cli.output import emit
 
@@ -54,6 +54,8 @@ def command(invocation: Invocation, /, *, folder: Path) -> None:
     from loreline.simulator import DEFAULT_TOKEN
     from loreline.simulator.demo.corpus import build_demo
 
+    if invocation.config or invocation.database:
+        raise UsageError("the demo makes its own settings and database", hint="--dir says where")
     folder = folder.absolute()
     _make_room(folder)
     demo = build_demo(folder / "world")
@@ -77,7 +79,7 @@ def command(invocation: Invocation, /, *, folder: Path) -> None:
     click.echo("\nTry:")
     for line in (
         "list issues --label decision",
-        "show !5",
+        "show '!5'",
         "show issue 19 --system",
         "show harbor-docs#1",
         "count events",

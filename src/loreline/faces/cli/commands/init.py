@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from loreline.errors import ConfigInvalid, InvalidValue
+from loreline.errors import ConfigInvalid, InvalidValue, UsageError
 from loreline.faces.cli.invocation import Invocation, pass_invocation, places, shared_options
 from loreline.faces.cli.output import emit
 
@@ -54,14 +54,14 @@ def command(
             groups = tuple(part.strip() for part in answer.split(",") if part.strip())
     tokens = {
         "token_env": token_env,
-        "token_file": token_file,
+        "token_file": str(Path(token_file).expanduser().absolute()) if token_file else None,
         "token_command": token_command,
         "token_keyring": token_keyring,
     }
     if asking and not any(tokens.values()):
         tokens["token_env"] = click.prompt("Environment variable with the token", default="GITLAB_TOKEN")
     if url is None or not (projects or groups):
-        raise InvalidValue(
+        raise UsageError(
             "an address and at least one project or group are needed",
             hint="lore init --url URL --project GROUP/PROJECT",
         )

@@ -6,7 +6,7 @@ import click
 
 from loreline.core.entities import Kind
 from loreline.core.references import parse_reference
-from loreline.errors import InvalidValue
+from loreline.errors import InvalidValue, UsageError
 from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
 from loreline.faces.cli.output import emit, page
 
@@ -21,7 +21,7 @@ _KINDS = {
 
 
 @click.command("show")
-@click.argument("what", metavar="[issue|mr]")
+@click.argument("what", metavar="[issue|mr]", required=False)
 @click.argument("ref", required=False)
 @click.option("-p", "--project", metavar="PATH", help="The project, where REF does not say.")
 @click.option("--system", is_flag=True, help="Show the notes that GitLab wrote, too.")
@@ -29,12 +29,12 @@ _KINDS = {
 @shared_options
 @pass_invocation
 def command(
-    invocation: Invocation, /, *, what: str, ref: str | None, project: str | None, system: bool, no_threads: bool
+    invocation: Invocation, /, *, what: str | None, ref: str | None, project: str | None, system: bool, no_threads: bool
 ) -> None:
     """Show an issue or merge request with all its threads.
 
-    REF is 123, #123, !123, group/project#123 or a GitLab address; where it tells the kind, `lore show !123` is
-    enough.
+    REF is 123, '#123', '!123', group/project#123 or a GitLab address. Where it tells the kind, `lore show '!123'` is
+    enough; the quotes are for the shell, which takes # for a comment and ! for history.
     """
     from loreline.services.mirror import browse
 
@@ -50,7 +50,9 @@ def command(
     page(render(view, kind, app.clock(), system=system, threads=not no_threads))
 
 
-def _meaning(what: str, ref: str | None) -> tuple[Kind, str]:
+def _meaning(what: str | None, ref: str | None) -> tuple[Kind, str]:
+    if what is None:
+        raise UsageError("what is to be shown is missing", hint="lore show issue 12, or lore show '#12' in quotes")
     if ref is not None:
         if what not in _KINDS:
             raise InvalidValue(f"{what!r} can't be shown", hint="lore show issue REF, or lore show mr REF")

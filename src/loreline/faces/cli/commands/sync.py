@@ -16,7 +16,7 @@ from loreline.faces.cli.syncing import show_preview, show_report, sync_options
 @click.option("--reconcile", is_flag=True, help="List everything and drop what is gone; threads only where changed.")
 @click.option("--replay", is_flag=True, help="Rebuild all rows from the stored answers, without the network.")
 @click.option("--no-events", is_flag=True, help="Leave state, label and milestone events for a later sync.")
-@click.option("--dry-run", is_flag=True, help="Say what there would be to do, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Say how much would be looked at, and write nothing.")
 @sync_options
 @shared_options
 @pass_invocation

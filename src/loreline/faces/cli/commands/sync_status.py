@@ -20,7 +20,7 @@ _STYLES = {"succeeded": "green", "partial": "yellow", "failed": "red", "interrup
 
 
 @click.command("sync-status")
-@click.option("-n", "--runs", type=int, default=5, show_default=True, help="How many runs to show.")
+@click.option("-n", "--runs", type=click.IntRange(min=1), default=5, show_default=True, help="How many runs to show.")
 @shared_options
 @pass_invocation
 def command(invocation: Invocation, /, *, runs: int) -> None:
