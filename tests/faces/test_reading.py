@@ -67,6 +67,8 @@ def test_since_takes_dates_and_spans(mirrored: Lore) -> None:
         (("list", "issues", "-s", "merged"), 13),
         (("list", "pipelines"), 13),
         (("list", "issues", "--limit", "0"), 13),
+        (("list", "issues", "--reviewer", "priya"), 13),
+        (("show",), 2),
         (("list", "issues", "--cursor", "nonsense"), 13),
         (("list", "issues", "-p", "no/such"), 17),
         (("show", "issue", "99999"), 17),

@@ -91,6 +91,18 @@ def test_an_unknown_key_names_the_nearest(ready: Lore) -> None:
     assert "did you mean 'retries'?" in done.out
 
 
+def test_a_key_in_the_wrong_place_and_a_misspelt_variable_are_told(ready: Lore) -> None:
+    path = ready.folder / "loreline.toml"
+    text = path.read_text()
+    path.write_text("concurency = 3\n" + text)
+    assert "did you mean 'concurrency' under [sync]?" in ready("sync").err
+    path.write_text(text)
+    ready.environ["LORELINE_DATABSE"] = "elsewhere.db"
+    done = ready("sync")
+    assert done.code == 4
+    assert "did you mean LORELINE_DATABASE?" in done.err
+
+
 def test_a_pipe_that_closes_early_is_no_error(mirrored: Lore) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "loreline", "show", "mr", "6"],

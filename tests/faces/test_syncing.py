@@ -121,6 +121,15 @@ def test_when_nothing_can_be_reached_the_cause_decides_the_exit_code(ready: Lore
     assert "hint: " in done.err
 
 
+def test_a_dead_server_is_told_soon(lore: Lore) -> None:
+    lore.configure("http://127.0.0.1:1", ["a/one", "a/two", "a/three"])
+    config = lore.folder / "loreline.toml"
+    config.write_text(config.read_text().partition("[sync]")[0])
+    began = time.monotonic()
+    assert lore("sync").code == 8
+    assert time.monotonic() - began < 10
+
+
 def test_replay_rebuilds_every_row_without_the_network(ready: Lore, gitlab: Running) -> None:
     ready("sync", "-q")
     database = ready.folder / "mirror.db"

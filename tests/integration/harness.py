@@ -11,14 +11,13 @@ import time
 from pathlib import Path
 
 import apsw
+from tests.integration.oracle import Truth
 
 from loreline.services.mirror.progress import Silent
 from loreline.services.mirror.sync import Options, run_sync
 from loreline.settings import Instance, Settings, Sync
 from loreline.simulator import DEFAULT_TOKEN
 from loreline.simulator.state import state_lines
-
-from tests.integration.oracle import Truth
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRON = {"LORELINE_TOKEN": DEFAULT_TOKEN}
@@ -75,7 +74,7 @@ def truth(url, world, *projects, token=None):
 
 
 def query(database, sql, *values):
-    with apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE) as db:
+    with contextlib.closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
         return db.execute(sql, values).fetchall()
 
 

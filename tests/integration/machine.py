@@ -14,10 +14,6 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-
-from loreline.errors import LoreError
-from loreline.simulator import Fault, World, edits, running
-
 from tests.integration import oracle
 from tests.integration.harness import (
     Process,
@@ -29,6 +25,9 @@ from tests.integration.harness import (
     truth,
     until,
 )
+
+from loreline.errors import LoreError
+from loreline.simulator import Fault, World, edits, running
 
 BOTH = ("issues", "merge_requests")
 PEOPLE = ("ada", "grace", "linus", "margaret")

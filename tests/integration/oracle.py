@@ -4,6 +4,7 @@ The truth comes from the simulator as JSON, and is decoded here by hand: nothing
 `loreline.store` is used, so that a fault there cannot hide itself.
 """
 
+import contextlib
 import hashlib
 import json
 import re
@@ -47,7 +48,7 @@ class Truth:
 
 def differences(database, truth, *, labels_settled=True, queue_empty=True, references=True):
     """Everything in which the mirror is not the truth, as sentences; empty when they are equal."""
-    with apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE) as db:
+    with contextlib.closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
         found = soundness(db, queue_empty=queue_empty)
         instance = _one(db, "SELECT id FROM instances WHERE base_url = ?", truth.base_url)
         if instance is None:
@@ -689,7 +690,7 @@ _REQUEST_OF = """
 
 def contents(database):
     """All that a mirror holds, by natural keys: table → sorted rows, without local ids and local times."""
-    with apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE) as db:
+    with contextlib.closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
         return {name: sorted(db.execute(sql).fetchall(), key=repr) for name, sql in _CONTENTS.items()}
 
 
@@ -761,7 +762,7 @@ def fingerprint(database):
     """A hash of every mirrored row with its local ids; audit, lease and the times of looking are left out."""
     left_out = {"swept_at", "catalog_fetched_at", "discussions_fetched_at", "fetched_at"}
     digest = hashlib.blake2b()
-    with apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE) as db:
+    with contextlib.closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
         tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
         for table in tables:
             if table.startswith(("sqlite_", "sync_runs", "sync_failures", "sync_lease")):

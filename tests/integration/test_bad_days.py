@@ -1,6 +1,27 @@
 """When something fails, everything else goes on, and what failed is told and tried again."""
 
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+
+import apsw
 import pytest
+from tests.integration import oracle
+from tests.integration.harness import (
+    DEFAULT_TOKEN,
+    QUICK,
+    Process,
+    alive,
+    config,
+    query,
+    settings,
+    sync,
+    truth,
+    until,
+)
 
 from loreline.errors import (
     AuthenticationFailed,
@@ -16,20 +37,6 @@ from loreline.errors import (
 )
 from loreline.settings import Sync
 from loreline.simulator import Fault, edits
-
-from tests.integration import oracle
-from tests.integration.harness import (
-    DEFAULT_TOKEN,
-    QUICK,
-    Process,
-    alive,
-    config,
-    query,
-    settings,
-    sync,
-    truth,
-    until,
-)
 
 HOURS = 3_600
 
@@ -255,8 +262,6 @@ def test_force_takes_over_and_the_first_stops_by_itself(tmp_path, slow, world):
 
 
 def test_ctrl_c_ends_it_within_a_second_and_the_next_sync_goes_on(tmp_path, slow, world):
-    import time
-
     database = tmp_path / "mirror.db"
     file = config(tmp_path, database, slow.url)
     with Process(file) as process:
@@ -280,17 +285,16 @@ def test_ctrl_c_ends_it_within_a_second_and_the_next_sync_goes_on(tmp_path, slow
 
 
 def test_a_database_locked_by_another_program_is_told(tmp_path, served, world):
-    import apsw
-
     populate(world, entities=2)
     wanted = settings(tmp_path / "mirror.db", served.url)
     sync(wanted, world)
     before = oracle.fingerprint(wanted.database)
-    with apsw.Connection(str(wanted.database)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(DatabaseLocked) as caught:
-            sync(wanted, world)
-        other.execute("ROLLBACK")
+    other = apsw.Connection(str(wanted.database))
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(DatabaseLocked) as caught:
+        sync(wanted, world)
+    other.execute("ROLLBACK")
+    other.close()
     assert caught.value.hint
     sync(wanted, world)
     assert oracle.fingerprint(wanted.database) == before
@@ -317,10 +321,9 @@ def test_a_database_with_broken_pages_is_told(tmp_path, served, world):
 
 
 def test_another_programs_database_is_refused(tmp_path, served):
-    import apsw
-
-    with apsw.Connection(str(tmp_path / "mirror.db")) as db:
-        db.execute("CREATE TABLE theirs (x)")
+    db = apsw.Connection(str(tmp_path / "mirror.db"))
+    db.execute("CREATE TABLE theirs (x)")
+    db.close()
     with pytest.raises(DatabaseFailed, match="another program"):
         sync(settings(tmp_path / "mirror.db", served.url))
 
@@ -343,7 +346,6 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path, served):
 def small_disk(tmp_path):
     """A function that mounts a disk of so many bytes."""
     import os
-    import subprocess
 
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -362,8 +364,6 @@ def small_disk(tmp_path):
 
 
 def long_texts(world, entities=40):
-    import random
-
     chance = random.Random(1)
     for number in range(entities):
         # Words that no compression makes small.
@@ -381,8 +381,6 @@ def test_a_full_disk_is_told_and_what_was_committed_stays(small_disk, served, wo
         sync(wanted, world)
     assert query(wanted.database, "PRAGMA integrity_check") == [("ok",)]
     assert query(wanted.database, "SELECT count(*) FROM merge_requests") == [(3,)]
-    import subprocess
-
     subprocess.run(["mount", "-o", "remount,size=64m", str(folder)], check=True, capture_output=True)
     sync(wanted, world)
     oracle.check(wanted.database, truth(served.url, world, "team/app"))
@@ -390,9 +388,6 @@ def test_a_full_disk_is_told_and_what_was_committed_stays(small_disk, served, wo
 
 def test_a_file_that_may_not_grow_is_told_too(tmp_path, served, world):
     """The same without a disk of our own: a limit on the size of files."""
-    import resource
-    import signal
-
     long_texts(world)
     database = tmp_path / "mirror.db"
     file = config(tmp_path, database, served.url)
@@ -409,8 +404,6 @@ def test_a_file_that_may_not_grow_is_told_too(tmp_path, served, world):
 
 
 def test_a_read_only_disk_is_told(small_disk, served, world):
-    import subprocess
-
     folder = small_disk("size=16m")
     wanted = settings(folder / "mirror.db", served.url)
     sync(wanted, world)
@@ -422,9 +415,6 @@ def test_a_read_only_disk_is_told(small_disk, served, world):
 
 
 def test_a_writer_that_dies_is_told_and_costs_nothing(tmp_path, slow, world):
-    import os
-    import signal
-
     database = tmp_path / "mirror.db"
     file = config(tmp_path, database, slow.url)
     with Process(file) as process:

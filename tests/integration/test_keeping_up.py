@@ -1,13 +1,12 @@
 """What later syncs bring, what they cost, and what only a deeper look can find."""
 
 import pytest
+from tests.integration import oracle
+from tests.integration.harness import query, settings, sync, truth
 
 from loreline.core.times import HOUR, SECOND
 from loreline.settings import Sync
 from loreline.simulator import Fault, World, edits, running
-
-from tests.integration import oracle
-from tests.integration.harness import query, settings, sync, truth
 
 HOURS = HOUR // SECOND
 FAST = {"retry_seconds": 0.001, "retries": 2}

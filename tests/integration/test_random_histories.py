@@ -2,7 +2,6 @@
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
-
 from tests.integration.machine import Histories
 
 

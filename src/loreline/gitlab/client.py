@@ -84,7 +84,7 @@ class GitLab:
         try:
             async for attempt in stamina.retry_context(
                 on=_backoff,
-                attempts=self.connection.attempts,
+                attempts=min(self.connection.attempts, 3) if first.lasting else self.connection.attempts,
                 timeout=None,
                 wait_initial=self.connection.retry_seconds,
                 wait_max=max(30.0, self.connection.retry_seconds),

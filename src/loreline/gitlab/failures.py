@@ -33,10 +33,12 @@ TRANSPORT_ERRORS = (
 class Transient(Exception):
     """A failure that may pass: retried, and told as `error` when it doesn't pass."""
 
-    def __init__(self, error: LoreError, *, wait: float | None = None) -> None:
+    def __init__(self, error: LoreError, *, wait: float | None = None, lasting: bool = False) -> None:
         super().__init__(error.message)
         self.error = error
         self.wait = wait
+        self.lasting = lasting
+        """Nobody listens: worth another try or two, not minutes of patience."""
 
 
 class KeysetRefused(Exception):
@@ -144,7 +146,8 @@ def from_transport(error: Exception, where: str) -> LoreError | Transient:
             NetworkFailed(
                 f"{host} refuses the connection: {where}",
                 hint="check the instance's url and port, and that GitLab (or the proxy) runs",
-            )
+            ),
+            lasting=True,
         )
     if isinstance(error, httpcore2.TimeoutException):
         return Transient(

@@ -91,7 +91,8 @@ _SHARED = (
         help="Answer with one JSON object.",
     ),
     click.option(
-        "-q", "--quiet", is_flag=True, expose_value=False, callback=_keep("quiet"), help="No progress, and no report of what went well.",
+        "-q", "--quiet", is_flag=True, expose_value=False, callback=_keep("quiet"),
+        help="No progress, and no report of what went well.",
     ),
     click.option(
         "--config", metavar="FILE", expose_value=False, callback=_keep("config"), help="Read this configuration file.",

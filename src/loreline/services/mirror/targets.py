@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from loreline.core.entities import Kind, Project
-from loreline.errors import AuthenticationFailed, GitLabNotFound, LoreError
+from loreline.errors import AuthenticationFailed, GitLabNotFound, LoreError, NetworkFailed, RateLimited
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
 from loreline.settings import Instance
@@ -25,7 +25,7 @@ Failed = Callable[[str, str, BaseException], None]
 async def find_targets(
     client: GitLab, instance: Instance, wanted: tuple[str, ...], failed: Failed
 ) -> AsyncIterator[Target]:
-    """Each project once. One that can't be had is told to `failed`; a refused token ends it all.
+    """Each project once. One that can't be had is told to `failed`; a refused token or a dead server ends it all.
 
     `wanted` narrows them to those paths.
     """
@@ -35,9 +35,10 @@ async def find_targets(
             continue
         try:
             answer = await client.get(endpoints.project(path), decode.project)
-        except AuthenticationFailed:
+        except (AuthenticationFailed, RateLimited):
             raise
         except LoreError as error:
+            _raise_if_unreachable(error)
             failed(path, "project", _missing(error, path))
             continue
         if answer.value.gitlab_id not in seen:
@@ -53,9 +54,10 @@ async def find_targets(
                     continue
                 seen.add(target.project.gitlab_id)
                 yield target
-        except AuthenticationFailed:
+        except (AuthenticationFailed, RateLimited):
             raise
         except LoreError as error:
+            _raise_if_unreachable(error)
             failed(group, "group", _missing(error, group))
 
 
@@ -82,6 +84,12 @@ def _excluded(path: str, patterns: tuple[str, ...]) -> bool:
 def _names(wanted: str, path: str) -> bool:
     """`--project` takes a full path or its last parts."""
     return f"/{path}".casefold().endswith(f"/{wanted.strip('/')}".casefold())
+
+
+def _raise_if_unreachable(error: LoreError) -> None:
+    """A server that gives no answer at all gives none for the next project either."""
+    if isinstance(error, NetworkFailed) and "status" not in error.details:
+        raise error
 
 
 def _missing(error: LoreError, path: str) -> LoreError:
