@@ -255,6 +255,22 @@ def test_who_gives_up_waiting_takes_no_slot_along(pause, rate):
     assert 1 <= most <= 2
 
 
+def test_who_gives_up_in_the_moment_of_its_turn_hands_the_turn_on():
+    async def main():
+        pacer = Pacer(1)
+        await pacer.acquire()
+        second, third = (asyncio.create_task(pacer.acquire()) for _ in range(2))
+        await asyncio.sleep(0)
+        pacer.release()
+        second.cancel()
+        await asyncio.wait_for(third, 5)
+        assert second.cancelled()
+        pacer.release()
+        return pacer._in_flight
+
+    assert in_no_time(main()) == 0
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from(["start", "finish", "cancel", "fail", "well", "wait"]), max_size=60), st.integers(1, 4))
 def test_whatever_happens_every_slot_comes_back(steps, concurrency):

@@ -403,3 +403,9 @@ def test_a_megabyte_of_hostile_text_is_read_in_linear_time(text):
     list(find_mentions(text, HOME, ORIGINS))
     list(parse_system_note(text, HOME, ORIGINS))
     assert time.process_time() - started < 3
+
+
+def test_a_gitlab_below_a_path_is_told_from_its_projects():
+    origins = frozenset({"https://host.example/gitlab"})
+    text = "see https://host.example/gitlab/group/app/-/issues/7 and https://host.example/group/app/-/issues/8"
+    assert [(ref.project_path, ref.iid) for ref in find_mentions(text, "a/b", origins)] == [("group/app", 7)]

@@ -114,7 +114,7 @@ def find_mentions(text: str, home: str, origins: frozenset[str]) -> Iterator[Ent
     """Every entity a Markdown text names, each once, in order of appearance.
 
     `home` is the path of the project the text stands in: `#5` means its issue 5, and a bare
-    `sibling#5` one of its namespace. URLs count when their origin is one of `origins`. Code and HTML
+    `sibling#5` one of its namespace. URLs count below one of `origins`, such as `https://host`. Code and HTML
     comments are no text, as on GitLab.
     """
     if not _may_mention(text):
@@ -189,15 +189,23 @@ def _without_spans(text: str) -> str:
     return " ".join(kept)
 
 
+def project_path_below(address: str, origins: frozenset[str]) -> str | None:
+    """The project's path in an address, if it lies below one of these; a GitLab may live below a path itself."""
+    for origin in sorted(origins, key=len, reverse=True):
+        if address[: len(origin) + 1].lower() == f"{origin}/":
+            return address[len(origin) + 1 :]
+    return None
+
+
 def _found(prose: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef]:
     rest = prose
     if "://" in prose:
         for match in _URL.finditer(prose):
-            origin = match["origin"].lower()
-            if origin in origins:
+            project = project_path_below(f"{match['origin']}/{match['path']}", origins)
+            if project is not None:
                 kind = Kind.MERGE_REQUEST if match["what"] == "merge_requests" else Kind.ISSUE
                 note = int(match["note"]) if match["note"] else None
-                yield EntityRef(int(match["iid"]), kind, match["path"], origin, note)
+                yield EntityRef(int(match["iid"]), kind, project, match["origin"].lower(), note)
         # What looks short inside any address (`…/issues#12`, `…!5`) is part of the address.
         rest = re.sub(r"https?://\S+", " ", prose)
     last = 0  # no path reaches back over the reference before it

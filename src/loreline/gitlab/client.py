@@ -103,7 +103,11 @@ class GitLab:
     async def pages(self, target: str, decode: Callable[[bytes], T]) -> AsyncIterator[Answer[T]]:
         """Every page of a list, as far as GitLab's own links go; a page may be short or empty."""
         following: str | None = target
+        seen = set()
         while following is not None:
+            if following in seen:
+                raise failures.circling(self.where(target))
+            seen.add(following)
             answer = await self.get(following, decode)
             yield answer
             following = answer.next_target

@@ -114,6 +114,12 @@ def from_garbage(reason: str, where: str) -> Transient:
     )
 
 
+def circling(where: str) -> LoreError:
+    return NetworkFailed(
+        f"the pages of a list lead in a circle: {where}", hint="a proxy before GitLab may drop the query of addresses"
+    )
+
+
 def from_transport(error: Exception, where: str) -> LoreError | Transient:
     """Name resolution, certificates and refused proxies don't pass by waiting; a broken connection may."""
     causes = list(_causes(error))

@@ -89,8 +89,7 @@ def upsert(db: apsw.Connection, instance: int, project: Project) -> MirroredProj
         " ON CONFLICT DO UPDATE SET project_id = excluded.project_id WHERE project_id <> excluded.project_id",
         (instance, project.path, mirrored.id),
     )
-    if project.web_url:
-        _remember_origin(db, instance, project.web_url)
+    _remember_origin(db, instance, project)
     return mirrored
 
 
@@ -150,22 +149,22 @@ def paths(db: apsw.Connection, project_id: int) -> list[str]:
     return [row[0] for row in db.execute("SELECT path FROM project_paths WHERE project_id = ?", (project_id,))]
 
 
+def instances(db: apsw.Connection) -> list[int]:
+    return [row[0] for row in db.execute("SELECT id FROM instances ORDER BY id")]
+
+
 def web_origins(db: apsw.Connection, instance: int) -> frozenset[str]:
-    """The origins under which the instance's pages are known, in lower case."""
+    """The addresses below which the instance's pages are known, in lower case: `https://host`, or with a path."""
     base, others = db.execute("SELECT base_url, web_origins FROM instances WHERE id = ?", (instance,)).fetchone()
-    return frozenset({_origin(base), *others.split()})
+    return frozenset({base.rstrip("/").lower(), *others.split()})
 
 
-def _remember_origin(db: apsw.Connection, instance: int, web_url: str) -> None:
+def _remember_origin(db: apsw.Connection, instance: int, project: Project) -> None:
+    address, path = (project.web_url or "").lower(), f"/{project.path.lower()}"
     known = web_origins(db, instance)
-    if _origin(web_url) not in known:
-        listed = " ".join(sorted({*known, _origin(web_url)}))
-        db.execute("UPDATE instances SET web_origins = ? WHERE id = ?", (listed, instance))
-
-
-def _origin(url: str) -> str:
-    """`https://host` of an address."""
-    return "/".join(url.split("/")[:3]).lower()
+    origin = address.removesuffix(path)
+    if address.endswith(path) and origin not in known:
+        db.execute("UPDATE instances SET web_origins = ? WHERE id = ?", (" ".join(sorted({*known, origin})), instance))
 
 
 # ── the catalog: labels and milestones ──────────────────────────────────────────────────────────────────

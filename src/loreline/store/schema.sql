@@ -7,7 +7,7 @@ CREATE TABLE instances (
   id INTEGER PRIMARY KEY,
   base_url TEXT NOT NULL UNIQUE,               -- identity; the configuration may rename an instance
   keyset_issues INTEGER,                       -- whether its issue lists take keyset pagination; NULL unknown
-  web_origins TEXT NOT NULL DEFAULT ''         -- 'https://host …': under which its pages are known, beside base_url
+  web_origins TEXT NOT NULL DEFAULT ''         -- 'https://host …': below which its pages are known, beside base_url
 );
 
 CREATE TABLE projects (

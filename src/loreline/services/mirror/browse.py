@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from loreline.core import cursor as cursors
 from loreline.core.entities import Kind
-from loreline.core.references import EntityRef, parse_reference
+from loreline.core.references import EntityRef, parse_reference, project_path_below
 from loreline.errors import Ambiguous, InvalidValue, NotFound
 from loreline.store import counting, entities, listing, projects, views
 from loreline.store.entities import EntityKey
@@ -115,16 +115,15 @@ def _candidates(db: apsw.Connection, ref: EntityRef, project: str | None) -> lis
     path = ref.project_path or project
     if path is None:
         return projects.every(db)
-    found = _matching(db, path)
-    if ref.origin is not None:
-        of_origin = [one for one in found if ref.origin in projects.web_origins(db, one.instance_id)]
-        if found and not of_origin:
-            raise NotFound(
-                f"{ref.origin} is no GitLab that is mirrored here",
-                hint="add it as an [[instance]], or name the project",
-            )
-        return of_origin
-    return found
+    if ref.origin is None:
+        return _matching(db, path)
+    for instance in projects.instances(db):
+        below = project_path_below(f"{ref.origin}/{path}", projects.web_origins(db, instance))
+        if below is not None:
+            return [one for one in _matching(db, below) if one.instance_id == instance]
+    raise NotFound(
+        f"{ref.origin} is no GitLab that is mirrored here", hint="add it as an [[instance]], or name the project"
+    )
 
 
 def _matching(db: apsw.Connection, path: str) -> list[projects.MirroredProject]:
