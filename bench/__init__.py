@@ -1,1 +1,1 @@
-"""Benches: each compares side by side in one run and prints ratios, for machines are noisy."""
+"""Measurements: `python -m bench [name…]` prints a table for each."""

@@ -1,29 +1,30 @@
-"""`python -m bench [NAME …]`: run the benches, all of them or those named."""
+"""`python -m bench [name…]`: all tables, or those named."""
 
 from __future__ import annotations
 
-import importlib
 import sys
 import time
 
-NAMES = ("start_up", "first_sync", "growth", "random_histories")
+from bench.measurements import MEASUREMENTS
+from bench.tools import Skipped
 
 
-def main() -> None:
-    chosen = sys.argv[1:] or list(NAMES)
-    unknown = sorted(set(chosen) - set(NAMES))
+def main() -> int:
+    wanted = sys.argv[1:] or list(MEASUREMENTS)
+    unknown = [name for name in wanted if name not in MEASUREMENTS]
     if unknown:
-        sys.exit(f"error: there is no bench {', '.join(unknown)}\nhint: use {', '.join(NAMES)}")
-    missed = []
-    for name in chosen:
-        began = time.monotonic()
-        missed += importlib.import_module(f"bench.{name}").run()
-        print(f"({name} took {time.monotonic() - began:.0f} s)\n", flush=True)
-    if missed:
-        print("targets missed: " + "; ".join(missed))
-        sys.exit(1)
-    print("all targets met")
+        print(f"no measurement {unknown[0]!r}; there are: {', '.join(MEASUREMENTS)}", file=sys.stderr)
+        return 2
+    for name in wanted:
+        begun = time.monotonic()
+        try:
+            MEASUREMENTS[name]()
+        except Skipped as reason:
+            print(f"\n{name}: skipped ({reason})")
+            continue
+        print(f"  ({name}: {time.monotonic() - begun:.0f} s)")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

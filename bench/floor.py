@@ -1,31 +1,36 @@
-"""The floor: fetch addresses with a bare httpx2 client and throw the answers away."""
+"""`python -m bench.floor URL FILE`: fetch what a file names with bare httpx2, eight at a time, and forget it."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import uvloop
 
+from loreline.simulator import DEFAULT_TOKEN
 
-async def fetch(addresses: list[str], token: str, concurrency: int) -> float:
-    left = iter(addresses)
-    limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-    async with httpx2.AsyncClient(headers={"private-token": token}, limits=limits, trust_env=False) as client:
+CONCURRENCY = 8
 
-        async def work() -> None:
-            for address in left:
-                answer = await client.get(address)
-                assert answer.status_code == 200, address
 
-        began = time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(concurrency)))
-        return time.perf_counter() - began
+async def main(url: str, targets: list[str]) -> float:
+    limits = httpx2.Limits(max_connections=CONCURRENCY, max_keepalive_connections=CONCURRENCY)
+    headers = {"PRIVATE-TOKEN": DEFAULT_TOKEN}
+    async with httpx2.AsyncClient(headers=headers, limits=limits, timeout=60, trust_env=False) as client:
+        waiting = iter(targets)
+
+        async def work(mine: Iterator[str]) -> None:
+            for target in mine:
+                answer = await client.get(url + target)
+                answer.raise_for_status()
+
+        begun = time.monotonic()
+        await asyncio.gather(*(work(waiting) for _ in range(CONCURRENCY)))
+        return time.monotonic() - begun
 
 
 if __name__ == "__main__":
-    given = json.load(sys.stdin)
-    print(uvloop.run(fetch(given["addresses"], given["token"], given["concurrency"])))
+    print(uvloop.run(main(sys.argv[1], Path(sys.argv[2]).read_text("utf-8").splitlines())))

@@ -58,7 +58,7 @@ def cancelled_sync(wanted, world, after, **options):
     async def interrupted():
         task = asyncio.create_task(run_sync(wanted, ENVIRON, Options(**options), ticking(world), Silent()))
         stop_at = world.log.total + after
-        while not task.done() and world.log.total < stop_at:
+        while not task.done() and world.log.total < stop_at:  # noqa: ASYNC110 - it is counted on another thread
             await asyncio.sleep(0.001)
         task.cancel()
         async with asyncio.timeout(SECONDS):
@@ -93,17 +93,17 @@ def config(folder, database, url, projects=("team/app",), **sync_keys):
 
 
 class Process:
-    """`lore sync` (or its stand-in) running as a process of its own."""
+    """`lore sync` running as a process of its own."""
 
     def __init__(self, configuration, *arguments, preexec_fn=None, environ=None):
         self.started = time.monotonic()
         self.popen = subprocess.Popen(
-            [*command(), "sync", "--config", str(configuration), "-J", *arguments],
+            [sys.executable, "-m", "loreline", "sync", "--config", str(configuration), "-J", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **ENVIRON, **(environ or {})},
             cwd=ROOT,
-            preexec_fn=preexec_fn,
+            preexec_fn=preexec_fn,  # noqa: PLW1509 - it only sets a limit
         )
 
     def __enter__(self):
@@ -161,16 +161,3 @@ def until(true, seconds=10.0):
             return True
         time.sleep(0.005)
     return bool(true())
-
-
-_COMMAND = None
-
-
-def command():
-    """The real program where its command is there, else a stand-in over the same service."""
-    global _COMMAND
-    if _COMMAND is None:
-        real = [sys.executable, "-m", "loreline"]
-        shown = subprocess.run([*real, "sync", "--help"], capture_output=True, check=False, cwd=ROOT, timeout=60)
-        _COMMAND = real if shown.returncode == 0 else [sys.executable, "-m", "tests.integration.runner"]
-    return _COMMAND

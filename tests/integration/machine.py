@@ -11,6 +11,7 @@ import tempfile
 import time
 from enum import IntEnum
 from pathlib import Path
+from typing import ClassVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -52,6 +53,11 @@ class Editor:
         self.world = world
         self.projects = list(projects)
         self.fresh = 0
+        self.clean_at = ""
+        """When the mirror last had everything."""
+        self.may_lose = True
+        self.lost = False
+        """A text went before the mirror saw it: nothing but the "mentioned in" notes it left tells of it."""
         self.counts = {}
 
     def perform(self, name, seed):
@@ -68,7 +74,7 @@ class Editor:
     def project(self, chance):
         return chance.choice(self.projects)
 
-    def some(self, chance, kinds=BOTH, test=lambda live: True):
+    def some(self, chance, kinds=BOTH, test=bool):
         """(project, kind, live) of an entity that a test accepts, or None."""
         wanted = [(project, kind) for project in self.projects for kind in kinds]
         chance.shuffle(wanted)
@@ -100,6 +106,17 @@ class Editor:
 
     def who(self, chance):
         return chance.choice(PEOPLE)
+
+    def takes_back(self, *texts):
+        """Whether what is about to go, as (changed at, text), would be lost, in a history that must not lose it."""
+        loses = any(changed > self.clean_at and ("#" in text or "!" in text) for changed, text in texts)
+        self.lost |= loses and self.may_lose
+        return loses and not self.may_lose
+
+    def takes_back_all(self, live):
+        notes = [(note["updated_at"], note["body"]) for thread in live.discussions for note in thread["notes"]]
+        own = (live.fields["updated_at"], f"{live.fields['title']} {live.fields['description']}")
+        return self.takes_back(own, *notes)
 
     def new_name(self, word):
         self.fresh += 1
@@ -154,6 +171,8 @@ class Editor:
         project, kind, live = found
         fields = chance.choice((("title",), ("description",), ("title", "description")))
         given = {field: self.text(chance, project) for field in fields}
+        if self.takes_back(*((live.fields["updated_at"], live.fields[field]) for field in fields)):
+            return False
         edits.edit_text(self.world, project, kind, live.iid, author=self.who(chance), **given)
         return True
 
@@ -254,6 +273,8 @@ class Editor:
         if found is None:
             return False
         project, kind, live, note = found
+        if self.takes_back((note["updated_at"], note["body"])):
+            return False
         edits.edit_note(self.world, project, kind, live.iid, note["id"], self.text(chance, project))
         return True
 
@@ -332,6 +353,8 @@ class Editor:
         found = self.some(chance)
         if found is None:
             return False
+        if self.takes_back_all(found[2]):
+            return False
         edits.delete(self.world, found[0], found[1], found[2].iid)
         return True
 
@@ -339,12 +362,16 @@ class Editor:
         found = self.some(chance)
         if found is None:
             return False
+        if self.takes_back_all(found[2]):
+            return False
         edits.hide(self.world, found[0], found[1], found[2].iid, hidden=chance.random() < 0.6)
         return True
 
     def _delete_note(self, chance):
         found = self._noted(chance)
         if found is None:
+            return False
+        if self.takes_back((found[3]["updated_at"], found[3]["body"])):
             return False
         edits.delete_note(self.world, found[0], found[1], found[2].iid, found[3]["id"])
         return True
@@ -500,7 +527,7 @@ class Histories(RuleBasedStateMachine):
 
     performed = 0
     """Operations in all examples: edits, faults, moments, syncs and kills."""
-    counts = {}
+    counts: ClassVar = {}
     real_kills = True
 
     def __init__(self):
@@ -527,8 +554,9 @@ class Histories(RuleBasedStateMachine):
             weights = [1 if name in _RARE else 6 if name in _OFTEN else 3 for name in allowed]
             self.names[sight] = random.Random(0).choices(allowed, weights, k=400)
         self.depth = depth
+        self.editor.may_lose = depth is Sight.NOWHERE
         chance = random.Random(seed)
-        for _ in range(6):
+        for _ in range(4):
             self._edit("create_issue", chance.randrange(2**32))
             self._edit("create_merge_request", chance.randrange(2**32))
 
@@ -536,16 +564,16 @@ class Histories(RuleBasedStateMachine):
         # Times never stand still between two things that people do.
         self.world.clock.advance(random.Random(seed).choice((0.7, 3, 17, 40, 65, 200)))
         if self.editor.perform(name, seed):
-            self.deepest = max(self.deepest, SIGHTS[name])
+            self.deepest = max(self.deepest, Sight.NOWHERE if self.editor.lost else SIGHTS[name])
             Histories.performed += 1
             Histories.counts[name] = Histories.counts.get(name, 0) + 1
 
-    @rule(edited=st.lists(st.tuples(st.integers(0, 399), st.integers(0, 2**32)), min_size=1, max_size=12))
+    @rule(edited=st.lists(st.tuples(st.integers(0, 399), st.integers(0, 2**32)), min_size=3, max_size=20))
     def people_edit(self, edited):
         for which, seed in edited:
             self._edit(self.names[Sight.NOWHERE][which], seed)
 
-    @rule(edited=st.lists(st.tuples(st.integers(0, 399), st.integers(0, 2**32)), min_size=2, max_size=12))
+    @rule(edited=st.lists(st.tuples(st.integers(0, 399), st.integers(0, 2**32)), min_size=12, max_size=30))
     def people_edit_more(self, edited):
         self.people_edit(edited)
 
@@ -579,8 +607,14 @@ class Histories(RuleBasedStateMachine):
 
             options["kinds"] = (Kind.ISSUE,)
         with contextlib.suppress(LoreError):
-            sync(self.settings, self.world, **options)
+            report = sync(self.settings, self.world, **options)
+            if how != "issues only" and not report.failures and not report.put_off and self._all_shown():
+                self.editor.clean_at = self.world.now()
         self._stays_sound()
+
+    def _all_shown(self):
+        places = [self.world.place(project) for project in self.projects]
+        return not any(place.hidden or not all(map(place.feature_enabled, BOTH)) for place in places)
 
     @rule(after=st.integers(0, 60), full=st.booleans())
     def it_is_interrupted(self, after, full):

@@ -122,11 +122,12 @@ _NEVER = {
     "sources whose observer is gone": "SELECT observer_type, observer_id FROM reference_sources WHERE"
     " (observer_type = 'issue' AND observer_id NOT IN (SELECT id FROM issues)) OR"
     " (observer_type = 'merge_request' AND observer_id NOT IN (SELECT id FROM merge_requests))",
-    "references to ids that are gone": "SELECT * FROM entity_references WHERE"
-    " (source_entity_type = 'issue' AND source_entity_id NOT IN (SELECT id FROM issues)) OR"
-    " (target_entity_type = 'issue' AND target_entity_id NOT IN (SELECT id FROM issues)) OR"
-    " (source_entity_type = 'merge_request' AND source_entity_id NOT IN (SELECT id FROM merge_requests)) OR"
-    " (target_entity_type = 'merge_request' AND target_entity_id NOT IN (SELECT id FROM merge_requests))",
+    "references to ids that are gone": " UNION ALL ".join(
+        f"SELECT id, {end}_entity_id FROM entity_references WHERE {end}_entity_type = '{kind}' AND {end}_entity_id"
+        f" IS NOT NULL AND {end}_entity_id NOT IN (SELECT id FROM {kind}s)"
+        for end in ("source", "target")
+        for kind in ("issue", "merge_request")
+    ),
     "jobs of entities that are gone": "SELECT * FROM pending_dependent_fetches WHERE"
     " (entity_type = 'issue' AND entity_local_id NOT IN (SELECT id FROM issues)) OR"
     " (entity_type = 'merge_request' AND entity_local_id NOT IN (SELECT id FROM merge_requests))",
@@ -259,10 +260,9 @@ def _entities(db, local, project, kind, seen_users):
     found = []
     rows = project[kind]
     stored = dict(db.execute(f"SELECT iid, id FROM {kind} WHERE project_id = ?", (local,)).fetchall())
-    for iid in sorted(rows.keys() - stored.keys()):
-        found.append(f"{path}{_SIGN[kind]}{iid} is missing")
-    for iid in sorted(stored.keys() - rows.keys()):
-        found.append(f"{path}{_SIGN[kind]}{iid} is mirrored though GitLab does not show it")
+    found += [f"{path}{_SIGN[kind]}{iid} is missing" for iid in sorted(rows.keys() - stored.keys())]
+    extra = sorted(stored.keys() - rows.keys())
+    found += [f"{path}{_SIGN[kind]}{iid} is mirrored though GitLab does not show it" for iid in extra]
     count = _one(db, f"SELECT count(*) FROM {kind} WHERE project_id = ?", local)
     if count != len(stored):
         found.append(f"{path}: {count} rows for {len(stored)} {kind}")
@@ -308,8 +308,8 @@ def _wanted_columns(kind, entity):
     author = entity.get("author") or {}
     wanted = {
         "gitlab_id": entity["id"],
-        "title": entity["title"] or "",
-        "description": entity.get("description"),
+        "title": _text(entity["title"]),
+        "description": None if entity.get("description") is None else _text(entity["description"]),
         "state": entity["state"],
         "author_gitlab_id": author.get("id"),
         "author_username": author.get("username"),

@@ -462,3 +462,19 @@ def test_what_only_a_new_path_names_is_linked_when_the_path_becomes_known(mirror
     mirror.world.clock.advance(600)
     sync(both, mirror.world, reconcile=True)
     oracle.check(mirror.database, truth(mirror.served.url, mirror.world, "team/new", "team/lib"))
+
+
+def test_what_is_named_by_an_old_and_a_new_path_is_one_reference_even_while_it_is_missing(mirror):
+    edits.add_note(mirror.world, "team/app", "issues", 1, "see team/app#77")
+    mirror.world.clock.advance(600)
+    mirror.sync()
+    edits.rename_project(mirror.world, "team/app", "team/new")
+    edits.add_note(mirror.world, "team/new", "issues", 1, "again: team/new#77, once team/app#77")
+    mirror.world.clock.advance(600)
+    mirror.sync()
+    found = query(
+        mirror.database,
+        "SELECT target_project_path, target_entity_iid, count(*) FROM entity_references r JOIN reference_sources s"
+        " ON s.reference_id = r.id WHERE target_entity_id IS NULL GROUP BY r.id",
+    )
+    assert found == [("team/new", 77, 2)]

@@ -64,6 +64,17 @@ def jobs_asked(requests):
     return {(int(one[1]), one[2], int(one[3]), _LISTS[one[4]]) for one in found if one}
 
 
+def killed(file, world, stop_at):
+    """A sync, killed when the simulator has answered so many requests in all; the pids of its writers."""
+    with Process(file) as process:
+        assert until(lambda: world.log.total >= stop_at or process.popen.poll() is not None, 30)
+        return process.writers
+
+
+def all_ended(pids):
+    return until(lambda: not any(alive(pid) for pid in pids))
+
+
 @pytest.mark.parametrize("chain", range(CHAINS))
 def test_a_killed_sync_goes_on_where_it_was(undisturbed, tmp_path, chain):
     served, wanted, requests = undisturbed
@@ -78,11 +89,9 @@ def test_a_killed_sync_goes_on_where_it_was(undisturbed, tmp_path, chain):
     for _ in range(KILLS):
         begin = world.log.total
         stop_at = begin + chance.randint(0, requests // KILLS)
-        with Process(file) as process:
-            assert until(lambda: world.log.total >= stop_at or process.popen.poll() is not None, 30)
-            orphans = process.writers
+        orphans = killed(file, world, stop_at)
         if patient:
-            assert until(lambda: not any(alive(pid) for pid in orphans)), "the orphaned writer does not end"
+            assert all_ended(orphans), "the orphaned writer does not end"
             asked = list(world.log.requests)[len(world.log.requests) - (world.log.total - begin) :]
             assert not jobs_asked(asked) & done, "committed dependents were fetched again"
             if database.exists() and query(database, "SELECT 1 FROM sqlite_master WHERE name = 'issues'"):
@@ -95,7 +104,7 @@ def test_a_killed_sync_goes_on_where_it_was(undisturbed, tmp_path, chain):
     if patient:
         asked = list(world.log.requests)[len(world.log.requests) - (world.log.total - begin) :]
         assert not jobs_asked(asked) & done, "committed dependents were fetched again"
-    assert until(lambda: not any(alive(pid) for pid in orphans))
+    assert all_ended(orphans)
     oracle.check(database, truth(served.url, world, *paths))
     found = oracle.contents(database)
     for table, rows in wanted.items():
@@ -105,7 +114,7 @@ def test_a_killed_sync_goes_on_where_it_was(undisturbed, tmp_path, chain):
     assert set(statuses[:-1]) <= {"interrupted", "succeeded"}
 
 
-def test_a_dead_syncs_lease_is_taken_over_at_once_and_its_audit_row_says_so(undisturbed, tmp_path):
+def test_a_dead_syncs_lease_is_taken_over_at_once_and_nothing_is_fetched_twice(undisturbed, tmp_path):
     served, _, _ = undisturbed
     world = served.world
     database = tmp_path / "mirror.db"
@@ -113,8 +122,16 @@ def test_a_dead_syncs_lease_is_taken_over_at_once_and_its_audit_row_says_so(undi
     stop_at = world.log.total + 200
     with Process(file) as process:
         assert until(lambda: world.log.total >= stop_at)
-        pid = process.popen.pid
+        pid, orphans = process.popen.pid, process.writers
+    assert orphans
+    assert all_ended(orphans)
     assert query(database, "SELECT pid FROM sync_lease") == [(pid,)]
+    done = jobs_done(database)
+    assert len(done) > 50
+    begin = world.log.total
     code, answer = Process(file).wait()
     assert (code, answer["ok"]) == (0, True)
+    asked = jobs_asked(list(world.log.requests)[len(world.log.requests) - (world.log.total - begin) :])
+    assert asked
+    assert not asked & done
     assert query(database, "SELECT status FROM sync_runs ORDER BY id") == [("interrupted",), ("succeeded",)]

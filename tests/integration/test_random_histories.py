@@ -10,8 +10,8 @@ def test_after_random_edits_faults_and_kills_the_mirror_equals_gitlab():
     run_state_machine_as_test(
         Histories,
         settings=settings(
-            max_examples=8,
-            stateful_step_count=14,
+            max_examples=20,
+            stateful_step_count=12,
             deadline=None,
             derandomize=True,
             database=None,
@@ -20,4 +20,4 @@ def test_after_random_edits_faults_and_kills_the_mirror_equals_gitlab():
             suppress_health_check=list(HealthCheck),
         ),
     )
-    assert Histories.performed - before > 200
+    assert Histories.performed - before > 500

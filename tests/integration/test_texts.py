@@ -1,24 +1,26 @@
 """Whatever people write comes through unharmed."""
 
-import json
-
 import pytest
 from tests.integration import oracle
-from tests.integration.harness import Process, config, query, settings, sync, truth
+from tests.integration.harness import Process, config, query, settings, sync
 from tests.simulator import building
 
 from loreline.simulator import World, running
+from loreline.simulator.state import state_lines
+
+HIGH, LOW = "@HIGH@", "@-LOW@"
+"""They stand for lone surrogates, which no decoder of the simulator lets in, and are put in as answers go out."""
 
 NASTY = {
     "a megabyte": "ab" * 524_288,
     "NUL bytes": "before\x00after #2",
-    "lone surrogates": "high \ud83d low \udc00 end #3",
+    "lone surrogates": f"high {HIGH} low {LOW} end #3",
     "terminal escapes": "\x1b]0;owned\x07\x1b[31mred\x1b[0m\x9b2J",
     "direction marks": "abc\u202edcba\u2066x\u2069\u200f",
     "line ends": "a\r\nb\rc\u2028d\x0be",
     "quotes": "'; DROP TABLE notes; -- \"\\ %s {} ${x}",
     "nothing": "",
-    "astral": "👩‍👩‍👧‍👦 𝕳𝖊𝖑𝖑𝖔 \U0010ffff",
+    "astral": "👩‍👩‍👧‍👦 \U0001d573\U0001d58a \U0010ffff",
     "unbalanced code": "`` ` ``` #2\n~~~\n#3",
     "many sigils": "#" * 10_000 + "!" * 10_000 + "a/" * 5_000 + "#1",
     "a number beyond all": "#99999999999999999999 !4294967296 #0",
@@ -27,7 +29,6 @@ NASTY = {
 
 @pytest.fixture
 def nasty(tmp_path):
-    """A world written to disk, because lone surrogates stand in no Python text that can be sent."""
     names = [f"label {number} \u202e{'x' * (number % 50)}" for number in range(10_000)]
     labels = [
         {"id": 5_000 + number, "name": name, "color": "#FF0000", "description": None}
@@ -47,12 +48,21 @@ def nasty(tmp_path):
     folder = building.write(
         tmp_path / "corpus", users=[building.AUTHOR], labels=labels, issues=issues, discussions=threads
     )
-    with World.open(folder) as world, running(world) as served:
-        yield served
+    with World.open(folder) as world:
+        corpus = world.places[1].corpus
+        read = corpus.read
+
+        def with_surrogates(offset, length):
+            data = read(offset, length)
+            return data.replace(HIGH.encode(), rb"\ud83d").replace(LOW.encode(), rb"\udc00")
+
+        corpus.read = with_surrogates
+        with running(world) as served:
+            yield served
 
 
 def expected(text):
-    return "".join("\ufffd" if 0xD800 <= ord(character) < 0xE000 else character for character in text)
+    return text.replace(HIGH, "\ufffd").replace(LOW, "\ufffd")
 
 
 def test_nasty_texts_come_through_unharmed(nasty, tmp_path):
@@ -66,25 +76,10 @@ def test_nasty_texts_come_through_unharmed(nasty, tmp_path):
         assert body == expected(text), name
     assert query(database, "SELECT count(*) FROM issue_labels") == [(10_000,)]
     assert query(database, "SELECT count(*) FROM labels WHERE gitlab_id IS NOT NULL") == [(10_000,)]
-    with nasty.world.lock:
-        place = nasty.world.places[1]
-        surrogates = list(NASTY).index("lone surrogates") + 1
-    lines = truth_lines(nasty, place, without=surrogates)
-    found = [
-        told
-        for told in oracle.differences(database, oracle.Truth(nasty.url, [lines]))
-        if f"team/app#{surrogates} " not in told and f"('issue', 1, {surrogates})" not in told
-    ]
-    assert found == []
-
-
-def truth_lines(served, place, *, without):
-    from loreline.simulator.state import state_lines
-
-    lines = b"".join(state_lines(served.world, place.path)).splitlines()
-    assert json.loads(lines[-1])["iid"] == len(NASTY) + 1
-    assert len(lines) > without
-    return lines
+    del nasty.world.places[1].corpus.read  # the truth is read without surrogates, and gets their replacement
+    lines = b"".join(state_lines(nasty.world, "team/app"))
+    lines = lines.replace(HIGH.encode(), rb"\ufffd").replace(LOW.encode(), rb"\ufffd")
+    oracle.check(database, oracle.Truth(nasty.url, [lines.splitlines()]))
 
 
 def test_nasty_texts_do_not_change_on_the_second_sync(nasty, tmp_path):
@@ -102,4 +97,3 @@ def test_the_mirror_of_a_first_sync_has_nothing_left_to_do(nasty, tmp_path):
     wanted = settings(tmp_path / "mirror.db", nasty.url)
     sync(wanted, nasty.world)
     assert query(wanted.database, "SELECT count(*) FROM pending_dependent_fetches") == [(0,)]
-    assert truth(nasty.url, nasty.world, "team/app").projects

@@ -215,8 +215,17 @@ def replace_milestones(db: apsw.Connection, project_id: int, milestones: list[Mi
 def upsert_milestone(db: apsw.Connection, project_id: int, milestone: Milestone) -> int:
     """The local id. Entities carry a copy of their milestone, and the youngest copy counts."""
     row = db.execute(
-        "SELECT id FROM milestones WHERE project_id = ? AND gitlab_id = ? AND updated_at >= ?",
-        (project_id, milestone.gitlab_id, milestone.updated_at),
+        "SELECT id FROM milestones WHERE project_id = ?1 AND gitlab_id = ?2 AND (updated_at > ?3"
+        # A renamed project changes the addresses of its milestones and touches none.
+        " OR updated_at = ?3 AND (title, state, web_url) IS (?4, ?5, ?6))",
+        (
+            project_id,
+            milestone.gitlab_id,
+            milestone.updated_at,
+            milestone.title,
+            milestone.state,
+            milestone.web_url,
+        ),
     ).fetchone()
     if row is not None:
         return cast(int, row[0])

@@ -185,6 +185,51 @@ def path_arrived(db: apsw.Connection, instance_id: int, path: str, project_id: i
     return mentioned
 
 
+def path_changed(db: apsw.Connection, instance_id: int, old_paths: Iterable[str], path: str) -> None:
+    """Ends that are not mirrored stand under their project's present path, so that one relationship is one edge."""
+    for end in ("source", "target"):
+        for old in old_paths:
+            waiting = db.execute(
+                f"SELECT id FROM entity_references WHERE {end}_project_path = ? AND {end}_entity_id IS NULL"
+                " AND instance_id = ?",
+                (old, instance_id),
+            ).fetchall()
+            for (reference_id,) in waiting:
+                _relocate(db, reference_id, end, path)
+
+
+def _relocate(db: apsw.Connection, reference_id: int, end: str, path: str) -> None:
+    relocated = f"UPDATE OR IGNORE entity_references SET {end}_project_path = ? WHERE id = ? RETURNING id"
+    if db.execute(relocated, (path, reference_id)).fetchall():
+        return
+    other = "target" if end == "source" else "source"
+    twin = db.execute(
+        f"SELECT t.id FROM entity_references w JOIN entity_references t ON t.id <> w.id"
+        f" AND t.{end}_entity_type = w.{end}_entity_type AND t.{end}_entity_id IS NULL AND t.{end}_project_path = ?"
+        f" AND t.{end}_entity_iid = w.{end}_entity_iid AND t.{other}_entity_type = w.{other}_entity_type"
+        f" AND t.{other}_entity_id IS w.{other}_entity_id AND t.{other}_project_path IS w.{other}_project_path"
+        f" AND t.{other}_entity_iid IS w.{other}_entity_iid AND t.reference_type = w.reference_type"
+        " AND t.instance_id = w.instance_id WHERE w.id = ?",
+        (path, reference_id),
+    ).fetchone()
+    if twin is not None:
+        _join(db, reference_id, twin[0])
+
+
+def _join(db: apsw.Connection, reference_id: int, twin_id: int) -> None:
+    """The sightings of an edge join those of its twin, and it goes."""
+    db.execute(
+        "UPDATE OR IGNORE reference_sources SET reference_id = ? WHERE reference_id = ?", (twin_id, reference_id)
+    )
+    db.execute(
+        "UPDATE entity_references SET created_at = w.created_at FROM entity_references w"
+        " WHERE entity_references.id = ? AND w.id = ?"
+        " AND w.created_at < coalesce(entity_references.created_at, w.created_at + 1)",
+        (twin_id, reference_id),
+    )
+    db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
+
+
 def _resolve(db: apsw.Connection, reference_id: int, end: str, local_id: int) -> None:
     resolved = (
         f"UPDATE OR IGNORE entity_references SET {end}_entity_id = ?, {end}_project_path = NULL,"
@@ -203,17 +248,7 @@ def _resolve(db: apsw.Connection, reference_id: int, end: str, local_id: int) ->
         (local_id, reference_id),
     ).fetchone()
     if twin is not None:
-        db.execute(
-            "UPDATE OR IGNORE reference_sources SET reference_id = ? WHERE reference_id = ?",
-            (twin[0], reference_id),
-        )
-        db.execute(
-            "UPDATE entity_references SET created_at = w.created_at FROM entity_references w"
-            " WHERE entity_references.id = ? AND w.id = ?"
-            " AND w.created_at < coalesce(entity_references.created_at, w.created_at + 1)",
-            (twin[0], reference_id),
-        )
-        db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
+        _join(db, reference_id, twin[0])
 
 
 def entity_deleted(db: apsw.Connection, kind: Kind, local_id: int, path: str, iid: int) -> None:

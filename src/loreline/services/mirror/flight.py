@@ -39,10 +39,17 @@ async def flight(
                 main.cancel()
 
     async def end(status: str, error: str | None = None) -> None:
+        heart.cancel()
+        run = journal.run(status, finished_at=clock(), error=error)
+        closing = asyncio.ensure_future(writer.run(steps.end_run, owner.name, run, journal.failures))
         # If even this can't be written, the error under way says why; the next run finds the lease dead.
         with contextlib.suppress(LoreError):
-            run = journal.run(status, finished_at=clock(), error=error)
-            await asyncio.shield(writer.run(steps.end_run, owner.name, run, journal.failures))
+            try:
+                await asyncio.shield(closing)
+            except asyncio.CancelledError:
+                if not lost:
+                    raise
+                await closing  # it was our own heart that stopped us, at the same moment
 
     heart = asyncio.create_task(beat())
     try:

@@ -28,18 +28,21 @@ class Surroundings:
         self.db = db
         self.project = project
         self.origins = projects.web_origins(db, project.instance_id)
-        self._project_ids: dict[str, int | None] = {project.path.casefold(): project.id}
+        self._projects: dict[str, projects.MirroredProject | None] = {project.path.casefold(): project}
 
     def end(self, ref: EntityRef) -> End:
         """The local entity a reference names, or where it would be."""
         path = ref.project_path or self.project.path
         kind = ref.kind or Kind.ISSUE
         key = path.casefold()
-        if key not in self._project_ids:
-            self._project_ids[key] = projects.local_id(self.db, self.project.instance_id, path)
-        project_id = self._project_ids[key]
-        local_id = None if project_id is None else entities.local_id(self.db, project_id, kind, ref.iid)
-        return End(kind, local_id, path, ref.iid)
+        if key not in self._projects:
+            project_id = projects.local_id(self.db, self.project.instance_id, path)
+            self._projects[key] = None if project_id is None else projects.by_id(self.db, project_id)
+        project = self._projects[key]
+        if project is None:
+            return End(kind, None, path, ref.iid)
+        # Whatever former path was written, what is not there would stand under the present one.
+        return End(kind, entities.local_id(self.db, project.id, kind, ref.iid), project.path, ref.iid)
 
 
 def description_seen(around: Surroundings, entity: EntityKey, title: str, description: str | None, now: int) -> None:
@@ -103,7 +106,9 @@ def _system_sighting(
 
 
 def path_arrived(db: apsw.Connection, project: projects.MirroredProject, now: int) -> None:
-    """A project under a name that texts may have been using already."""
+    """A project under a name that texts may have been using already, or under another than before."""
+    former = [path for path in projects.paths(db, project.id) if path.casefold() != project.path.casefold()]
+    references.path_changed(db, project.instance_id, former, project.path)
     for kind, local_id, seen_at in references.path_arrived(db, project.instance_id, project.path, project.id):
         _look_again(db, kind, local_id, seen_at, now)
 

@@ -58,9 +58,9 @@ def put_off_count(db: apsw.Connection, now: int) -> int:
 
 
 def store_project(db: apsw.Connection, instance_id: int, project: Project, body: bytes, now: int) -> MirroredProject:
-    known = projects.local_id(db, instance_id, project.path)
+    before = projects.by_gitlab_id(db, instance_id, project.gitlab_id)
     mirrored = projects.upsert(db, instance_id, project)
-    if known != mirrored.id:
+    if before is None or before.path != mirrored.path:
         sightings.path_arrived(db, mirrored, now)
     kept = payloads.put(db, mirrored.id, "project", mirrored.gitlab_id, body, fetched_at=now)
     projects.link_payload(db, mirrored.id, kept.id)
