@@ -54,6 +54,8 @@ class Writer:
         self._owner: str | None = None
         self._process: Process | None = None
         self._listening: asyncio.Task[None] | None = None
+        self._gone = False
+        """The process has ended: nobody will answer what is still sent to it."""
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
@@ -101,7 +103,7 @@ class Writer:
         return await self._call(Pace.EARLY, work, args, kwargs)
 
     async def _call(self, pace: Pace, work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
-        if self._process is None or self._process.stdin is None:
+        if self._gone or self._process is None or self._process.stdin is None:
             raise self._dead()
         self._last_call += 1
         number = self._last_call
@@ -114,6 +116,9 @@ class Writer:
         except (ConnectionError, RuntimeError) as error:
             self._calls.pop(number, None)
             raise self._dead() from error
+        # It may have ended while we were writing, after all that waited had been told.
+        if self._gone and not done.done():
+            raise self._dead()
         return await done
 
     async def _listen(self) -> None:
@@ -130,6 +135,7 @@ class Writer:
                     done.set_exception(error)
                 else:
                     done.set_result(value)
+        self._gone = True
         for done in self._calls.values():
             if not done.done():
                 done.set_exception(self._dead())
