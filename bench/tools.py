@@ -43,12 +43,15 @@ class Simulator:
 
     def control(self, name: str, value: Any = None, *, method: str | None = None) -> Any:
         data = None if value is None else json.dumps(value).encode()
-        request = urllib.request.Request(
-            f"{self.url}/_simulator/{name}", data=data, method=method or ("POST" if data else "GET")
+        return _answer(
+            urllib.request.Request(
+                f"{self.url}/_simulator/{name}", data=data, method=method or ("POST" if data else "GET")
+            )
         )
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=60) as answer:
-            return json.loads(answer.read())
+
+    def get(self, target: str) -> Any:
+        """What its API answers."""
+        return _answer(urllib.request.Request(self.url + target, headers={"PRIVATE-TOKEN": DEFAULT_TOKEN}))
 
     def edit(self, operation: str, **arguments: Any) -> Any:
         return self.control("edit", {"op": operation, **arguments})
@@ -60,6 +63,12 @@ class Simulator:
 
     def forget_requests(self) -> None:
         self.control("log", method="DELETE")
+
+
+def _answer(request: urllib.request.Request) -> Any:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=60) as answer:
+        return json.loads(answer.read())
 
 
 @contextlib.contextmanager
