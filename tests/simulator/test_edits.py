@@ -49,6 +49,13 @@ def test_a_mention_from_another_project_names_it(client, world):
     assert bodies(client, 2) == [f"mentioned in merge request team/other!{iid}"]
 
 
+def test_numbers_in_code_and_comments_mention_nothing(client, world):
+    edits.add_note(world, 1, "issues", 1, "`code #2` and\n```\nfixes #2\n```\n<!-- like #3 -->")
+    edits.add_note(world, 1, "issues", 1, "https://gitlab.example.com/team/app/-/issues/3#note_5")
+    assert bodies(client, 2) == []
+    assert bodies(client, 3) == ["mentioned in issue #1"]
+
+
 def test_a_deleted_note_does_not_touch(client, world):
     before = issue(client)["updated_at"]
     edits.delete_note(world, 1, "issues", 1, 102)

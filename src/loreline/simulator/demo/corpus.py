@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loreline.simulator.demo import shapes
-from loreline.simulator.demo.mentions import closed_issues
 from loreline.simulator.demo.people import GOALS, LABELS, PEOPLE, PROJECTS, Goal, LabelKind, Project
 from loreline.simulator.demo.records import (
     LabelRecord,
@@ -28,6 +27,7 @@ from loreline.simulator.demo.stories import STORIES
 from loreline.simulator.demo.story import Entity, Issue, Kind, MergeRequest, Target, moment
 from loreline.simulator.demo.timeline import Versions, records_of
 from loreline.simulator.demo.versions import versions_of
+from loreline.simulator.mentions import closed_issues
 
 # Ids of projects and people are small and given by their order; everything else counts up from here.
 FIRST_ID = 1001

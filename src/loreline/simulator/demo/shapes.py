@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loreline.simulator.demo.diffs import FileDiff
-from loreline.simulator.demo.mentions import WEB
 from loreline.simulator.demo.people import BY_USERNAME, PEOPLE, Goal, LabelKind, Person, Project
 from loreline.simulator.demo.records import NoteRecord, Place
 from loreline.simulator.demo.repository import Built
 from loreline.simulator.demo.story import Target
+from loreline.simulator.mentions import WEB
 
 Json = dict[str, Any]
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
 from loreline.simulator.demo.diffs import find_line
-from loreline.simulator.demo.mentions import closed_issues, references
 from loreline.simulator.demo.records import (
     LabelRecord,
     MilestoneRecord,
@@ -46,6 +45,7 @@ from loreline.simulator.demo.story import (
     moment,
 )
 from loreline.simulator.demo.versions import Version
+from loreline.simulator.mentions import closed_issues, references
 
 Versions = Mapping[Target, tuple[Version, ...]]
 
@@ -285,7 +285,7 @@ def _mentions(entities: tuple[Entity, ...], history: History) -> Iterator[Record
                 (moment(one.at) + 1000, one.by, one.body) for one in said if isinstance(one, Say) and not one.internal
             ]
         for at, by, text in sorted(texts, key=lambda entry: entry[0]):
-            for target in references(text, entity.project):
+            for target in (Target(*named) for named in references(text, entity.project)):
                 if target not in known:
                     raise ValueError(f"{entity.target} mentions {target}, which does not exist")
                 if target not in mentioned:
@@ -295,5 +295,5 @@ def _mentions(entities: tuple[Entity, ...], history: History) -> Iterator[Record
                     yield _system(target, at, by, body, touches=False)
     project = next(entity.project for entity in entities if isinstance(entity, MergeRequest))
     for built in history.commits.values():
-        for target in references(built.message, project):
+        for target in (Target(*named) for named in references(built.message, project)):
             yield _system(target, built.at + 1000, built.author, f"mentioned in commit {built.sha}", touches=False)

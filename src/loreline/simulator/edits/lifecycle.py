@@ -12,7 +12,6 @@ from loreline.simulator.edits.operation import operation
 from loreline.simulator.edits.planning import find_labels, find_milestone
 from loreline.simulator.edits.traces import (
     changed,
-    closing_iids,
     label_event,
     mention,
     milestone_event,
@@ -22,6 +21,7 @@ from loreline.simulator.edits.traces import (
     touch,
 )
 from loreline.simulator.live import Live
+from loreline.simulator.mentions import closed_issues
 
 if TYPE_CHECKING:
     from loreline.simulator.corpus import Kind
@@ -115,7 +115,7 @@ def create_merge_request(
         **ONLY_SINGLE["merge_requests"],
     }
     live = _opened(world, place, "merge_requests", fields, labels, milestone)
-    live.closes = list(closing_iids(description))
+    live.closes = list(closed_issues(description or ""))
     # GitLab lists the newest commit first.
     live.commits = new_commits(world, place, live, commits or [{"title": title}])[::-1]
     live.diffs = new_diffs(diffs or [])
@@ -150,7 +150,7 @@ def edit_text(
         system_note(world, place, live, "changed the description", who)
         mention(world, place, live, description, who, old)
         if kind == "merge_requests":
-            live.closes = list(closing_iids(description))
+            live.closes = list(closed_issues(description or ""))
     changed(place, live)
 
 

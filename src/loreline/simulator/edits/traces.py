@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal
 
+from loreline.simulator.mentions import Named, references
 from loreline.simulator.moments import SECOND
 
 if TYPE_CHECKING:
-    from loreline.simulator.corpus import Kind
     from loreline.simulator.live import Live
     from loreline.simulator.place import Place
     from loreline.simulator.world import World
 
 # app/models/concerns/throttled_touch.rb
 TOUCH_INTERVAL = 60 * SECOND
-
-_MENTION = re.compile(r"(?<![\w/&])((?:[\w.-]+/)+[\w.-]+)?([#!])(\d+)\b")
-_CLOSING = re.compile(
-    r"\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?):?\s+"
-    r"((?:#\d+(?:\s*,?\s*(?:and\s+)?)?)+)",
-    re.IGNORECASE,
-)
 
 
 def touch(world: World, live: Live) -> None:
@@ -144,12 +136,10 @@ def mention(
     world: World, place: Place, live: Live, text: str | None, author: dict[str, Any], before: str | None = ""
 ) -> None:
     """Write "mentioned in" on what a text refers to now and did not before; that touches nothing."""
-    for path, mark, number in dict.fromkeys(_MENTION.findall(text or "")):
-        if (path, mark, number) in _MENTION.findall(before or ""):
-            continue
-        kind: Kind = "issues" if mark == "#" else "merge_requests"
-        found = _target(world, place, path, kind, int(number))
-        if found is None or found[1] is live:
+    mentioned_before = references(before or "", place.path)
+    for named in references(text or "", place.path):
+        found = _target(world, named)
+        if named in mentioned_before or found is None or found[1] is live:
             continue
         home, target = found
         source = f"{live.word} {reference(place, live, seen_from=home)}"
@@ -163,12 +153,6 @@ def reference(place: Place, live: Live, *, seen_from: Place) -> str:
     """`#12` or `!5`, with the project's path where it is another's."""
     mark = "#" if live.kind == "issues" else "!"
     return f"{'' if place is seen_from else place.path}{mark}{live.iid}"
-
-
-def closing_iids(text: str | None) -> list[int]:
-    """The issues of the same project that a description says it closes."""
-    iids = (int(iid) for group in _CLOSING.findall(text or "") for iid in re.findall(r"#(\d+)", group))
-    return list(dict.fromkeys(iids))
 
 
 def changed(place: Place, live: Live) -> None:
@@ -192,12 +176,7 @@ def _event(world: World, live: Live, table: str, author: dict[str, Any]) -> dict
     }
 
 
-def _target(world: World, place: Place, path: str, kind: Kind, iid: int) -> tuple[Place, Live] | None:
-    home = place
-    if path:
-        there = next((one for one in world.places.values() if one.path == path), None)
-        if there is None:
-            return None
-        home = there
-    row = home.shelves[kind].row(iid)
-    return None if row is None else (home, home.thaw(kind, row))
+def _target(world: World, named: Named) -> tuple[Place, Live] | None:
+    home = next((one for one in world.places.values() if one.path == named.path), None)
+    row = home.shelves[named.kind].row(named.iid) if home is not None else None
+    return None if home is None or row is None else (home, home.thaw(named.kind, row))
