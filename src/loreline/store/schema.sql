@@ -543,3 +543,152 @@ CREATE TABLE sync_lease (
   acquired_at INTEGER NOT NULL,
   heartbeat_at INTEGER NOT NULL
 );
+
+-- ── Documents: what is searched, made from the above by following the change feed ───────────────────
+
+-- How far each follower of the change feed has come.
+CREATE TABLE feed_followers (
+  name TEXT PRIMARY KEY,
+  sequence INTEGER NOT NULL                    -- of the last change it has taken in
+) WITHOUT ROWID;
+
+CREATE TABLE documents (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,        -- never used twice: indexes outside of this file know documents by it
+  source_type TEXT NOT NULL CHECK (source_type IN ('issue', 'merge_request', 'discussion')),
+  source_id INTEGER NOT NULL,                  -- local id in the table of its kind
+  project_id INTEGER NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
+  entity_document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+                                               -- a thread's issue or merge request; an entity's own id
+  author_username TEXT,                        -- of a thread: who began it
+  label_names TEXT NOT NULL,                   -- JSON, sorted
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  url TEXT,
+  title TEXT NOT NULL,                         -- a thread has its entity's
+  content_hash BLOB NOT NULL,
+  labels_hash BLOB NOT NULL,
+  paths_hash BLOB NOT NULL,
+  index_hash BLOB NOT NULL,                    -- of what the lexical index holds of it
+  is_truncated INTEGER NOT NULL,
+  truncated_reason TEXT CHECK (truncated_reason IN
+    ('token_limit_middle_drop', 'single_note_oversized', 'first_last_oversized') OR truncated_reason IS NULL),
+  UNIQUE (source_type, source_id)
+);
+CREATE INDEX idx_documents_entity ON documents(entity_document_id);
+CREATE INDEX idx_documents_project_updated ON documents(project_id, updated_at);
+CREATE INDEX idx_documents_author ON documents(author_username);
+CREATE INDEX idx_documents_created ON documents(created_at);
+
+-- Apart from the rest, so that filters walk over small rows.
+CREATE TABLE document_texts (
+  document_id INTEGER PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE,
+  content_text TEXT NOT NULL,                  -- header and text
+  body_start INTEGER NOT NULL                  -- where in it the text begins, in characters
+);
+
+CREATE TABLE document_labels (
+  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  label_name TEXT NOT NULL,
+  PRIMARY KEY (document_id, label_name)
+) WITHOUT ROWID;
+CREATE INDEX idx_document_labels_label ON document_labels(label_name);
+
+CREATE TABLE document_paths (
+  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  path TEXT NOT NULL,
+  PRIMARY KEY (document_id, path)
+) WITHOUT ROWID;
+CREATE INDEX idx_document_paths_path ON document_paths(path);
+
+-- What could not be made into documents, and when it is tried again.
+CREATE TABLE dirty_sources (
+  entity_type TEXT NOT NULL CHECK (entity_type IN ('issue', 'merge_request')),
+  entity_id INTEGER NOT NULL,
+  attempts INTEGER NOT NULL,
+  last_error TEXT NOT NULL,
+  next_attempt_at INTEGER NOT NULL,
+  PRIMARY KEY (entity_type, entity_id)
+) WITHOUT ROWID;
+
+-- Slices of a document's text, the unit of vectors and snippets.
+CREATE TABLE passages (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  document_id INTEGER NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+  position INTEGER NOT NULL,                   -- order within the document, from 0
+  note_id INTEGER,                             -- GitLab's id of the note it is from; NULL: from a description
+  text_start INTEGER NOT NULL,                 -- this and the next: characters of content_text
+  text_end INTEGER NOT NULL,
+  text_hash BLOB NOT NULL                      -- of what is embedded: the title and the slice
+);
+CREATE INDEX idx_passages_document ON passages(document_id, position);
+
+-- ── The lexical index: two tables without content of their own; rowid is the document's id ───────────
+
+-- Issues and merge requests with their whole conversation.
+CREATE VIRTUAL TABLE entities_fts USING fts5(
+  title, body, talk, names, content='', contentless_delete=1, tokenize='porter unicode61'
+);
+-- Threads by themselves.
+CREATE VIRTUAL TABLE threads_fts USING fts5(
+  body, names, content='', contentless_delete=1, tokenize='porter unicode61'
+);
+-- Words that stand in a large part of the documents.
+CREATE TABLE common_words (
+  table_name TEXT NOT NULL,
+  word TEXT NOT NULL,
+  documents INTEGER NOT NULL,
+  PRIMARY KEY (table_name, word)
+) WITHOUT ROWID;
+CREATE TABLE common_words_state (
+  table_name TEXT PRIMARY KEY,
+  documents INTEGER NOT NULL                   -- how many there were when they were counted
+) WITHOUT ROWID;
+
+-- ── Vectors: the truth; the matrix files beside the database are made from them ──────────────────────
+
+-- Vectors made by one model and one slicer.
+CREATE TABLE spaces (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,                   -- 'bundled:all-MiniLM-L6-v2:384:passages-1'
+  dimensions INTEGER NOT NULL,
+  is_active INTEGER NOT NULL,                  -- the one that is searched; another may be under construction
+  created_at INTEGER NOT NULL,
+  matrix_generation INTEGER NOT NULL DEFAULT 0,
+  matrix_vector_id INTEGER NOT NULL DEFAULT 0  -- the matrix holds the vectors up to this one
+);
+CREATE UNIQUE INDEX uq_spaces_active ON spaces(is_active) WHERE is_active = 1;
+
+CREATE TABLE vectors (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  space_id INTEGER NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
+  passage_id INTEGER NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+  text_hash BLOB NOT NULL,                     -- the passage's when it was embedded
+  scale REAL NOT NULL,                         -- vector = scale * components
+  components BLOB NOT NULL                     -- int8
+);
+CREATE UNIQUE INDEX uq_vectors_passage ON vectors(passage_id, space_id);
+CREATE INDEX idx_vectors_text ON vectors(space_id, text_hash);
+
+-- Vectors that went after the matrix was made.
+CREATE TABLE removed_vectors (
+  space_id INTEGER NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
+  vector_id INTEGER NOT NULL,
+  PRIMARY KEY (space_id, vector_id)
+) WITHOUT ROWID;
+CREATE TRIGGER vectors_removed AFTER DELETE ON vectors
+WHEN old.id <= (SELECT matrix_vector_id FROM spaces WHERE id = old.space_id) BEGIN
+  INSERT OR IGNORE INTO removed_vectors (space_id, vector_id) VALUES (old.space_id, old.id);
+END;
+
+-- Passages that wait for their vector, newest text first.
+CREATE TABLE pending_embeddings (
+  space_id INTEGER NOT NULL REFERENCES spaces(id) ON DELETE CASCADE,
+  passage_id INTEGER NOT NULL REFERENCES passages(id) ON DELETE CASCADE,
+  written_at INTEGER NOT NULL,                 -- when the text was last changed in GitLab
+  attempts INTEGER NOT NULL DEFAULT 0,
+  last_error TEXT,
+  next_attempt_at INTEGER,                     -- NULL: ready now
+  PRIMARY KEY (space_id, passage_id)
+) WITHOUT ROWID;
+CREATE INDEX idx_pending_embeddings_order ON pending_embeddings(space_id, attempts, written_at DESC);
+CREATE INDEX idx_pending_embeddings_passage ON pending_embeddings(passage_id);

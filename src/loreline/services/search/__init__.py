@@ -1,0 +1,1 @@
+"""Search: documents from the mirror, vectors from documents, answers from both."""

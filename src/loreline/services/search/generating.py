@@ -1,0 +1,166 @@
+"""Documents, passages and the lexical index, kept up with the mirror by following its change feed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import apsw
+from msgspec import Struct, structs
+
+from loreline.core.documents import Document, entity_document, text_hash, thread_document
+from loreline.core.entities import Kind
+from loreline.core.passages import passages
+from loreline.errors import LoreError
+from loreline.index import lexical
+from loreline.index.lexical import EntityText, Table
+from loreline.store import documents, subjects
+from loreline.store.connection import transaction
+from loreline.store.documents import Stored
+
+BATCH = 100
+"""Entities in one transaction."""
+
+_FIRST_DELAY_MS = 60_000
+_LONGEST_DELAY_MS = 3_600_000
+
+
+class Rules(Struct, frozen=True):
+    """How documents are made, from the settings."""
+
+    longest: int
+    bot_notes: bool
+    bots: tuple[str, ...]
+
+
+class Generated(Struct, frozen=True):
+    """What came of it; documents by kind are those written anew or changed."""
+
+    issues: int = 0
+    merge_requests: int = 0
+    discussions: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    truncated: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Generated) -> Generated:
+        return Generated(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
+
+    @property
+    def written(self) -> int:
+        return self.issues + self.merge_requests + self.discussions
+
+
+def start_over(db: apsw.Connection) -> None:
+    """Everything is to be made anew. Search goes on with what there is meanwhile."""
+    documents.followed(db, 0)
+    documents.forget_hashes(db)
+
+
+def follow(db: apsw.Connection, rules: Rules, now: int, limit: int = BATCH) -> tuple[Generated, int]:
+    """Take in the next changes, and what failed before and is due; what came of it, and how many changes are left."""
+    bots = subjects.Bots(db, rules.bots, left_out=not rules.bot_notes)
+    done = Generated()
+    changes = documents.changes(db, limit)
+    for change in changes:
+        done += _settle(db, rules, bots, change.kind, change.entity_id, now)
+    if changes:
+        documents.followed(db, changes[-1].sequence)
+    for kind, entity_id, _ in documents.due(db, now, limit) if len(changes) < limit else ():
+        done += _settle(db, rules, bots, kind, entity_id, now)
+    left = documents.behind(db) if len(changes) == limit else 0
+    if left == 0:
+        lexical.refresh_common_words(db)
+    return done, left
+
+
+def _settle(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int, now: int) -> Generated:
+    """One entity's documents; a failure is noted and tried again later, and the others go on."""
+    try:
+        with transaction(db):
+            done = _regenerate(db, rules, bots, kind, entity_id)
+            documents.settled(db, kind, entity_id)
+    except (LoreError, apsw.Error, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever is wrong with one text must not stop the others
+        attempts = documents.attempts(db, kind, entity_id) + 1
+        delay = min(_FIRST_DELAY_MS * 2 ** min(attempts - 1, 10), _LONGEST_DELAY_MS)
+        documents.put_off(db, kind, entity_id, f"{type(error).__name__}: {error}", attempts, now + delay)
+        return Generated(failed=1)
+    return done
+
+
+def _regenerate(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int) -> Generated:
+    stored = documents.of_entity(db, kind, entity_id)
+    subject = subjects.subject(db, kind, entity_id)
+    if subject is None:
+        return _remove(db, stored) if stored is not None else Generated()
+    threads = list(subjects.threads(db, kind, entity_id, bots))
+    made = [thread_document(subject, thread, rules.longest) for thread in threads]
+    talk = "\n\n".join(note.body for thread in threads for note in thread.notes)
+    entity = entity_document(subject, [path for document in made for path in document.paths])
+    text = EntityText(subject.title, subject.description, talk)
+    entity_id, done = _write(
+        db, entity, stored, None, text.hash, lambda id_, known: lexical.put_entity(db, id_, text, known=known)
+    )
+    return done + _write_threads(db, made, entity_id)
+
+
+def _write_threads(db: apsw.Connection, made: Sequence[Document], entity_document_id: int) -> Generated:
+    before = documents.of_threads(db, entity_document_id)
+    done = Generated()
+    for document in made:
+        body = document.body
+
+        def index(document_id: int, known: bool, body: str = body) -> None:
+            lexical.put_thread(db, document_id, body, known=known)
+
+        stored = before.pop(document.source_id, None)
+        done += _write(db, document, stored, entity_document_id, text_hash(body), index)[1]
+    gone = [stored.id for stored in before.values()]
+    lexical.remove(db, Table.THREADS, gone)
+    documents.delete(db, gone)
+    return done + Generated(removed=len(gone))
+
+
+def _write(
+    db: apsw.Connection,
+    document: Document,
+    stored: Stored | None,
+    entity_document_id: int | None,
+    index_hash: bytes,
+    index: Callable[[int, bool], None],
+) -> tuple[int, Generated]:
+    """A document where it differs from the stored one; its id, and what came of it."""
+    if stored is None:
+        document_id = documents.insert(db, document, entity_document_id, index_hash)
+    elif _same(stored, document, index_hash):
+        if stored.updated_at != document.updated_at:
+            documents.touch(db, stored.id, document.updated_at)
+        return stored.id, Generated(unchanged=1)
+    else:
+        document_id = stored.id
+        documents.update(db, stored, document, index_hash)
+    if stored is None or stored.index_hash != index_hash:
+        index(document_id, stored is not None)
+    if stored is None or stored.content_hash != document.content_hash:
+        documents.replace_passages(db, document_id, passages(document), document.updated_at)
+    field = document.source_type.value + "s"
+    return document_id, structs.replace(Generated(truncated=document.truncation is not None), **{field: 1})
+
+
+def _same(stored: Stored, document: Document, index_hash: bytes) -> bool:
+    return (
+        stored.content_hash == document.content_hash
+        and stored.labels_hash == document.labels_hash
+        and stored.paths_hash == document.paths_hash
+        and stored.index_hash == index_hash
+    )
+
+
+def _remove(db: apsw.Connection, stored: Stored) -> Generated:
+    threads = [thread.id for thread in documents.of_threads(db, stored.id).values()]
+    lexical.remove(db, Table.ENTITIES, [stored.id])
+    lexical.remove(db, Table.THREADS, threads)
+    documents.delete(db, [*threads, stored.id])
+    return Generated(removed=1 + len(threads))
