@@ -12,6 +12,7 @@ import time
 from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
+from unittest import mock
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
@@ -28,6 +29,7 @@ from tests.integration.harness import (
 )
 
 from loreline.errors import LoreError
+from loreline.gitlab import endpoints
 from loreline.simulator import Fault, World, edits, running
 
 BOTH = ("issues", "merge_requests")
@@ -535,6 +537,8 @@ class Histories(RuleBasedStateMachine):
         self.stack = contextlib.ExitStack()
         self.folder = Path(tempfile.mkdtemp(prefix="loreline-histories-"))
         self.stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        # Small pages, so that lists change between one and the next. (A process of its own has GitLab's.)
+        self.stack.enter_context(mock.patch.object(endpoints, "PAGE", 4))
         self.world = self.stack.enter_context(World())
         # A syncing process has the machine's clock; the world's may only be ahead of it.
         self.world.clock.set(time.time_ns() // 1000)
@@ -556,6 +560,7 @@ class Histories(RuleBasedStateMachine):
         self.depth = depth
         self.editor.may_lose = depth is Sight.NOWHERE
         chance = random.Random(seed)
+        self.world.behaviour.keyset_issues = chance.random() < 0.5
         for _ in range(4):
             self._edit("create_issue", chance.randrange(2**32))
             self._edit("create_merge_request", chance.randrange(2**32))

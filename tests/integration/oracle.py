@@ -641,7 +641,7 @@ _SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _ADDRESS = re.compile(
     r"(https?://[^/\s]+)/([\w.-]+(?:/[\w.-]+)+?)/(?:-/)?(issues|work_items|merge_requests)/([1-9]\d*)\b"
 )
-_SHORT = re.compile(r"(?<![\w/&@.#!-])((?:\w[\w.-]*/)*\w[\w.-]*)?([#!])([1-9]\d{0,9})(?!\w)")
+_SHORT = re.compile(r"((?<![\w/&@.#!-])(?:\w[\w.-]*/)*\w[\w.-]*|(?<![\w&@#!.-]))([#!])([1-9]\d{0,9})(?!\w)", re.ASCII)
 
 
 def mentions(text, home, origins):
@@ -760,7 +760,14 @@ _CONTENTS = {
 
 def fingerprint(database):
     """A hash of every mirrored row with its local ids; audit, lease and the times of looking are left out."""
-    left_out = {"swept_at", "catalog_fetched_at", "discussions_fetched_at", "fetched_at"}
+    left_out = {
+        "swept_at",
+        "issues_swept_at",
+        "merge_requests_swept_at",
+        "catalog_fetched_at",
+        "discussions_fetched_at",
+        "fetched_at",
+    }
     digest = hashlib.blake2b()
     with contextlib.closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)) as db:
         tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]

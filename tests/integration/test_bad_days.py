@@ -64,7 +64,12 @@ def test_one_failing_project_does_not_stop_the_others(tmp_path, served, world):
     assert sorted(report.projects) == ["team/app", "team/lib"]
     assert report.run.status == "partial"
     assert {failure.project for failure in report.failures} == {"team/shut", "team/broken", "team/absent"}
-    assert {failure.code for failure in report.failures if failure.project != "team/broken"} == {"gitlab_not_found"}
+    codes = {failure.project: failure.code for failure in report.failures}
+    assert codes == {
+        "team/shut": "gitlab_not_found",
+        "team/absent": "gitlab_not_found",
+        "team/broken": "network_failed",
+    }
     oracle.check(tmp_path / "mirror.db", truth(served.url, world, "team/app", "team/lib"))
     rows = query(tmp_path / "mirror.db", "SELECT status FROM sync_runs")
     assert rows == [("partial",)]

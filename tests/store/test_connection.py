@@ -248,7 +248,7 @@ def test_a_writer_beside_us_does_not_keep_us_from_opening_and_reading(path):
 def test_a_database_that_must_be_migrated_while_another_writes_is_locked(path, monkeypatch):
     open_database(path, create=True).close()
     other = apsw.Connection(str(path))
-    other.pragma("user_version", 0)
+    other.pragma("user_version", 1)
     other.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(connection, "BUSY_MS", 20)
     failing(path, DatabaseLocked)

@@ -114,10 +114,20 @@ def test_claims_of_a_dead_process_are_taken_again(db, ask, claim):
     ask(1)
     claim()
     assert claim(at=NOW + 1) == []
-    assert queue.release_claims(db, older_than=NOW) == 0
-    assert queue.release_claims(db, older_than=NOW + 1) == 2
+    queue.release_claims(db)
     assert len(claim(at=NOW + 2)) == 2
-    assert queue.release_claims(db) == 2
+
+
+def test_a_claim_ends_when_the_same_is_asked_for_again(db, ask, claim):
+    ask(1, (JobType.DISCUSSIONS,))
+    (first,) = claim()
+    assert queue.holds(db, first)
+    ask(1, (JobType.DISCUSSIONS,), at=NOW + 1)
+    assert not queue.holds(db, first)
+    (second,) = claim(at=NOW + 2)
+    assert queue.holds(db, second)
+    queue.put_off(db, first, "too late to say so", NOW + 3, 0)
+    assert queue.holds(db, second)
 
 
 def test_the_delays_of_a_project_can_be_forgotten(db, ask, claim, instance, project):

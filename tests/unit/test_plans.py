@@ -1,5 +1,3 @@
-from dataclasses import dataclass
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -121,32 +119,17 @@ def test_a_listing_starts_two_minutes_before_its_cursor_or_at_the_beginning():
     assert plans.listing_start(10 * MINUTE) == 8 * MINUTE
 
 
-def test_nothing_is_swept_before_the_first_look():
-    assert plans.sweep_share(1000, None, 5 * DAY, 7) == 0
-
-
 def test_after_the_whole_period_everything_is_due_and_never_more():
-    assert plans.sweep_share(1000, 0, 7 * DAY, 7) == 1000
-    assert plans.sweep_share(1000, 0, 900 * DAY, 7) == 1000
+    assert plans.sweep_share(1000, 0, 7 * DAY, 7) == (1000, 7 * DAY)
+    assert plans.sweep_share(1000, 0, 900 * DAY, 7) == (1000, 900 * DAY)
 
 
 def test_a_clock_set_back_sweeps_nothing():
-    assert plans.sweep_share(1000, 5 * DAY, DAY, 7) == 0
+    assert plans.sweep_share(1000, 5 * DAY, DAY, 7)[0] == 0
 
 
-@dataclass
-class Sweep:
-    """Shares taken as a sync takes them: one that rounds to nothing stays owed."""
-
-    count: int
-    swept_at: int = 0
-    looked_at: int = 0
-
-    def run(self, now, days):
-        share = plans.sweep_share(self.count, self.swept_at, now, days)
-        if share:
-            self.swept_at = now
-        self.looked_at += share
+def test_what_is_not_there_owes_nothing():
+    assert plans.sweep_share(0, 0, 5 * DAY, 7) == (0, 5 * DAY)
 
 
 @given(
@@ -154,20 +137,21 @@ class Sweep:
     every=st.integers(5 * MINUTE, 3 * DAY),
     days=st.integers(1, 30),
 )
-def test_however_often_one_syncs_nearly_all_are_looked_at_within_the_period(count, every, days):
-    sweep = Sweep(count)
-    runs = 0
-    now = 0
+def test_however_often_one_syncs_all_are_looked_at_within_the_period(count, every, days):
+    paid_until, looked_at, now, runs = 0, 0, 0, 0
     while now < 2 * days * DAY and runs < 20_000:
         now += every
         runs += 1
-        sweep.run(now, days)
-    # Each run that takes something rounds down by less than one; nothing else may get lost.
-    assert sweep.looked_at >= count * min(now, 2 * days * DAY) / (days * DAY) * 0.5 - 1
+        share, paid = plans.sweep_share(count, paid_until, now, days)
+        assert share <= count
+        if share:
+            paid_until, looked_at = paid, looked_at + share
+    # Less than one is owed at any moment, and a whole period never owes more than all.
+    assert looked_at >= count * min(now, days * DAY) // (days * DAY) - 1
 
 
 def test_shares_of_an_hour_are_small():
-    assert plans.sweep_share(168_000, 0, HOUR, 7) == 1000
+    assert plans.sweep_share(168_000, 0, HOUR, 7) == (1000, HOUR)
 
 
 @pytest.mark.parametrize(

@@ -102,13 +102,17 @@ def listing_start(cursor_updated_at: int | None) -> int | None:
     return None if cursor_updated_at is None else cursor_updated_at - OVERLAP_MS
 
 
-def sweep_share(count: int, last_swept_at: int | None, now: int, sweep_days: int) -> int:
-    """How many of `count` entities are due, so that all are looked at within `sweep_days`."""
-    if last_swept_at is None or sweep_days <= 0:
-        return 0
+def sweep_share(count: int, swept_at: int, now: int, sweep_days: int) -> tuple[int, int]:
+    """How many of `count` entities are due, so that all are looked at within `sweep_days`, and what that pays for.
+
+    Whole entities only: the rest of the time since stays owed, so that many small shares make up whole ones.
+    """
     period = sweep_days * DAY
-    elapsed = min(max(now - last_swept_at, 0), period)
-    return count * elapsed // period
+    elapsed = max(now - swept_at, 0)
+    if count == 0 or elapsed >= period:
+        return count, now
+    share = count * elapsed // period
+    return share, swept_at + -(-share * period // count)
 
 
 def looks_like_lost_access(vanished: int, looked_at: int) -> bool:

@@ -72,6 +72,11 @@ _PATH = rf"{_SEGMENT}(?:/{_SEGMENT})*"
 _SIGIL = re.compile(r"([#!])([1-9][0-9]{0,9})(?!\w)")
 _PATH_BEFORE = re.compile(rf"(?<![\w/&@.#!\-])({_PATH})\Z")
 _LONGEST_PATH = 512
+_NAME_BEFORE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*\Z")
+# `GL-5`, `[issue:5]`, `[work_item:5]`: other spellings that GitLab takes.
+_LONG_FORM = re.compile(
+    r"\[(issue|work_item|merge_request):([1-9][0-9]{0,9})\]|(?<![\w\-])GL-([1-9][0-9]{0,9})(?![\w\-])"
+)
 _URL = re.compile(
     rf"(?P<origin>https?://[^\s/<>()\[\]\"'`]+)/(?P<path>(?:{_SEGMENT}/)+?{_SEGMENT})/(?:-/)?"
     r"(?P<what>issues|work_items|merge_requests)/(?P<iid>[1-9][0-9]{0,9})(?!\w)"
@@ -129,7 +134,7 @@ def find_mentions(text: str, home: str, origins: frozenset[str]) -> Iterator[Ent
 
 
 def _may_mention(text: str) -> bool:
-    return "#" in text or "!" in text or "://" in text
+    return "#" in text or "!" in text or "://" in text or "GL-" in text or _LONG_FORM.search(text) is not None
 
 
 def _prose(text: str) -> str:
@@ -212,17 +217,22 @@ def _found(prose: str, home: str, origins: frozenset[str]) -> Iterator[EntityRef
     for match in _SIGIL.finditer(rest):
         kind = Kind.ISSUE if match[1] == "#" else Kind.MERGE_REQUEST
         start, since, last = match.start(), last, match.end()
-        before = rest[start - 1] if start else " "
-        if not (before.isalnum() or before in _JOINED):
-            yield EntityRef(int(match[2]), kind)
+        if start and rest[start - 1] in _FORBIDDEN_BEFORE:
             continue
-        path = _PATH_BEFORE.search(rest, max(since, start - _LONGEST_PATH), start)
+        earliest = max(since, start - _LONGEST_PATH)
+        path = _PATH_BEFORE.search(rest, earliest, start)
         if path is not None:
             yield EntityRef(int(match[2]), kind, _full_path(path[1], home))
+        elif _NAME_BEFORE.search(rest, earliest, start) is None:
+            # Nothing that could be a path: `日本#5`, or the second of `#5/#6`.
+            yield EntityRef(int(match[2]), kind)
+    for match in _LONG_FORM.finditer(rest):
+        kind = Kind.MERGE_REQUEST if match[1] == "merge_request" else Kind.ISSUE
+        yield EntityRef(int(match[2] or match[3]), kind)
 
 
-_JOINED = frozenset("_/&@.#!-")
-"""What makes a sigil a part of the word before it."""
+_FORBIDDEN_BEFORE = frozenset("&@#!")
+"""`&#39;` is a character, not a reference."""
 
 
 def _full_path(path: str, home: str) -> str:

@@ -44,6 +44,8 @@ class Answer(Struct, Generic[T], frozen=True):
     """GitLab's own clock when it answered, in ms."""
     next_target: str | None = None
     total: int | None = None
+    by_offset: bool = False
+    """GitLab numbered the page: it did not heed a wish for keyset pagination."""
 
 
 class GitLab:
@@ -139,6 +141,7 @@ class GitLab:
                 _server_time(headers.get("date")),
                 paging.next_target(target, headers),
                 paging.total(headers),
+                paging.by_offset(headers),
             )
         finally:
             self.pacer.release()
@@ -147,7 +150,7 @@ class GitLab:
         try:
             reply = await self._channel.get(path)
         except failures.TRANSPORT_ERRORS as error:
-            told = failures.from_transport(error, self.where(target))
+            told = failures.from_transport(error, self.where(target), self._channel.proxy)
             if isinstance(told, failures.Transient):
                 self.pacer.slow_down()
             raise told from error
@@ -165,6 +168,8 @@ class GitLab:
 
     def _refuse(self, reply: Reply, target: str) -> NoReturn:
         status, headers = reply.status, reply.headers
+        # A server or proxy may quote the request that it refuses.
+        body = reply.body.replace(self.connection.token.encode(), b"[token]")
         if status == 429 or status >= 500 or status == 408:
             wait = retry_after(headers)
             self.traffic.rate_limited += status == 429
@@ -178,7 +183,7 @@ class GitLab:
             raise failures.from_overload(status, self.where(target), wait)
         if status == 405 and "pagination=keyset" in target:
             raise failures.KeysetRefused(self.where(target))
-        raise failures.from_status(status, reply.body, headers, self.where(target))
+        raise failures.from_status(status, body, headers, self.where(target))
 
 
 def target(path: str, **query: object) -> str:

@@ -6,6 +6,8 @@ is none of ours here, and without it a request costs a quarter less, which is wh
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import ssl
 import zlib
 from urllib.parse import unquote, urlsplit
@@ -38,6 +40,10 @@ class Connection(Struct, frozen=True, kw_only=True):
         return f"Connection({self.url})"
 
 
+_DRIPPING = 10
+"""An answer that goes on coming may take so many times as long as silence would."""
+
+
 class Reply(Struct, frozen=True):
     status: int
     headers: dict[str, str]
@@ -56,6 +62,7 @@ class Channel:
         connect = min(connection.timeout_seconds, 15)
         read = connection.timeout_seconds
         self._extensions = {"timeout": {"connect": connect, "read": read, "write": read, "pool": None}}
+        self._longest = connection.timeout_seconds * _DRIPPING
         token = connection.token.encode()
         self._headers = [
             (b"host", parts.netloc.encode("idna")),
@@ -64,12 +71,17 @@ class Channel:
             (b"accept-encoding", b"gzip"),
             (b"user-agent", f"loreline/{__version__}".encode()),
         ]
-        self._pool = _pool(connection)
+        address = connection.proxy or _environment_proxy(connection.url)
+        self.proxy = _without_secrets(address) if address else None
+        """Through which proxy, for messages."""
+        self._pool = _pool(connection, address)
 
     async def get(self, path_and_query: str) -> Reply:
         """The answer, whatever its status; httpcore2's errors pass through."""
         url = httpcore2.URL(scheme=self._scheme, host=self._host, port=self._port, target=path_and_query.encode())
-        response = await self._pool.request(b"GET", url, headers=self._headers, extensions=self._extensions)
+        # Each read has its own limit, which an answer that drips in never reaches; the whole has one too.
+        async with asyncio.timeout(self._longest):
+            response = await self._pool.request(b"GET", url, headers=self._headers, extensions=self._extensions)
         headers = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
         body = response.content
         if headers.get("content-encoding", "identity") != "identity":
@@ -89,10 +101,13 @@ def _unpacked(body: bytes, encoding: str) -> bytes:
         raise httpcore2.RemoteProtocolError(f"the compressed answer is broken: {error}") from error
 
 
-def _pool(connection: Connection) -> httpcore2.AsyncConnectionPool:
+def _without_secrets(address: str) -> str:
+    return address.rpartition("@")[2].rpartition("://")[2].partition("/")[0]
+
+
+def _pool(connection: Connection, address: str | None) -> httpcore2.AsyncConnectionPool:
     tls = _ssl_context(connection)
     most = connection.concurrency
-    address = connection.proxy or _environment_proxy(connection.url)
     if address is None:
         return httpcore2.AsyncConnectionPool(ssl_context=tls, max_connections=most, max_keepalive_connections=most)
     try:
@@ -118,9 +133,17 @@ def _environment_proxy(url: str) -> str | None:
     """HTTP(S)_PROXY, as far as NO_PROXY lets it."""
     parts = urlsplit(url)
     proxies = getproxies()
-    if parts.hostname is None or proxy_bypass(parts.netloc.rpartition("@")[2]):
+    if parts.hostname is None or _is_loopback(parts.hostname) or proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     return proxies.get(parts.scheme) or proxies.get("all")
+
+
+def _is_loopback(host: str) -> bool:
+    """This very machine, which no proxy can reach for us."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _ssl_context(connection: Connection) -> ssl.SSLContext | None:

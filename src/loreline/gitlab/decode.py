@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from loreline.core import entities as core
 from loreline.core.times import from_datetime
@@ -15,9 +16,6 @@ from loreline.core.untrusted import without_surrogates
 from loreline.gitlab import wire
 
 T = TypeVar("T")
-
-GHOST = "ghost"
-"""The name GitLab gives the author of what a deleted user wrote."""
 
 
 class Undecodable(ValueError):
@@ -124,9 +122,41 @@ def entity(kind: core.Kind, body: bytes) -> core.Issue | core.MergeRequest:
     return issue(body) if kind is core.Kind.ISSUE else merge_request(body)
 
 
-def entities(kind: core.Kind, body: bytes) -> list[tuple[core.Issue | core.MergeRequest, bytes]]:
-    """The entities of a list, each with its own JSON."""
-    return [(entity(kind, item), item) for item in split_items(body)]
+class Listed(Struct, frozen=True):
+    """A page of entities, each with its own JSON, and why others on it could not be read."""
+
+    entities: list[tuple[core.Issue | core.MergeRequest, bytes]]
+    broken: list[tuple[int, str]]
+    """By number."""
+
+
+def entities(kind: core.Kind, body: bytes) -> Listed:
+    """The entities of a list. One that is not as GitLab documents it does not hide the others."""
+    listed = Listed([], [])
+    for item in split_items(body):
+        try:
+            listed.entities.append((entity(kind, item), item))
+        except Undecodable as error:
+            listed.broken.append((_decode(_NUMBER, item).iid, str(error)))
+    return listed
+
+
+class Patience:
+    """Reads a list of entities, and takes unreadable ones for what GitLab means only when they come again and again."""
+
+    _TRIES = 2
+
+    def __init__(self, kind: core.Kind) -> None:
+        self._kind = kind
+        self._tried = 0
+
+    def __call__(self, body: bytes) -> Listed:
+        listed = entities(self._kind, body)
+        if listed.broken and self._tried < self._TRIES:
+            self._tried += 1
+            raise Undecodable(listed.broken[0][1])
+        self._tried = 0
+        return listed
 
 
 def merge_request_details(body: bytes) -> core.MergeRequestDetails:
@@ -241,6 +271,7 @@ def version(body: bytes) -> str:
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _ANYTHING = msgspec.json.Decoder()
 _ID = msgspec.json.Decoder(wire.Id)
+_NUMBER = msgspec.json.Decoder(wire.Number)
 _PROJECT = msgspec.json.Decoder(wire.Project)
 _ISSUE = msgspec.json.Decoder(wire.Issue)
 _MERGE_REQUEST = msgspec.json.Decoder(wire.MergeRequest)

@@ -29,10 +29,6 @@ def project(path_or_id: str | int) -> str:
     return f"projects/{quote(str(path_or_id), safe='')}"
 
 
-def group(path: str) -> str:
-    return target(f"groups/{quote(path, safe='')}", with_projects="false")
-
-
 def group_projects(path: str, *, archived: bool) -> str:
     return target(
         f"groups/{quote(path, safe='')}/projects",

@@ -120,15 +120,20 @@ def circling(where: str) -> LoreError:
     )
 
 
-def from_transport(error: Exception, where: str) -> LoreError | Transient:
-    """Name resolution, certificates and refused proxies don't pass by waiting; a broken connection may."""
+def from_transport(error: Exception, where: str, proxy: str | None = None) -> LoreError | Transient:
+    """Name resolution, certificates and refused proxies don't pass by waiting; a broken connection may.
+
+    Whoever can't be reached is the `proxy`, where there is one.
+    """
     causes = list(_causes(error))
     host = where.split("/")[2] if "://" in where else where
+    nearest = f"the proxy {proxy}" if proxy else host
+    proxy_hint = "check the instance's proxy, or HTTP(S)_PROXY and NO_PROXY in the environment"
     for cause in causes:
         if isinstance(cause, socket.gaierror):
             return NetworkFailed(
-                f"the name {host} was not found: {where}",
-                hint="check the instance's url, the network and the DNS",
+                f"the name {proxy or host} was not found: {where}",
+                hint=proxy_hint if proxy else "check the instance's url, the network and the DNS",
             )
         if isinstance(cause, ssl.SSLCertVerificationError):
             return NetworkFailed(
@@ -143,19 +148,19 @@ def from_transport(error: Exception, where: str) -> LoreError | Transient:
     if isinstance(error, httpcore2.ProxyError):
         return NetworkFailed(
             f"the proxy refuses ({_one_line(error)}): {where}",
-            hint="check the instance's proxy, or HTTP(S)_PROXY and NO_PROXY in the environment",
+            hint=proxy_hint,
         )
     if isinstance(error, httpcore2.UnsupportedProtocol | UnicodeError):
         return NetworkFailed(f"that is no usable address: {where}", hint="the instance's url starts with https://")
     if any(isinstance(cause, ConnectionRefusedError) for cause in causes):
         return Transient(
             NetworkFailed(
-                f"{host} refuses the connection: {where}",
-                hint="check the instance's url and port, and that GitLab (or the proxy) runs",
+                f"{nearest} refuses the connection: {where}",
+                hint=proxy_hint if proxy else "check the instance's url and port, and that GitLab runs",
             ),
             lasting=True,
         )
-    if isinstance(error, httpcore2.TimeoutException):
+    if isinstance(error, httpcore2.TimeoutException | TimeoutError):
         return Transient(
             NetworkFailed(f"no answer in time: {where}", hint="raise sync.timeout_seconds if GitLab is just slow")
         )

@@ -30,6 +30,11 @@ def next_target(target: str, headers: Mapping[str, str]) -> str | None:
     return f"{path}?{urlencode([*pairs, ('page', page)])}"
 
 
+def by_offset(headers: Mapping[str, str]) -> bool:
+    """Whether this is a numbered page; keyset pages have no number."""
+    return bool(headers.get("x-page", "").strip())
+
+
 def total(headers: Mapping[str, str]) -> int | None:
     """How many there are in all; GitLab stops counting at 10,000."""
     text = headers.get("x-total", "")

@@ -14,6 +14,10 @@ class Id(Struct, frozen=True):
     id: int
 
 
+class Number(Struct, frozen=True):
+    iid: int
+
+
 class User(Struct, frozen=True):
     id: int
     username: str
@@ -59,12 +63,6 @@ class Project(Struct, frozen=True):
     merge_requests_access_level: str | None = None
     created_at: datetime | None = None
     last_activity_at: datetime | None = None
-
-
-class Group(Struct, frozen=True):
-    id: int
-    full_path: str
-    name: str = ""
 
 
 class Entity(Struct, frozen=True, kw_only=True):

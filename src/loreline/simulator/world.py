@@ -40,7 +40,7 @@ class Behaviour(msgspec.Struct):
     version: str = "18.5.0"
     revision: str = "b2a9f6cd1e5"
     enterprise: bool = False
-    # GitLab before 18.3 refuses keyset pagination for a project's issues.
+    # GitLab before 18.3 does not heed the wish for keyset pagination of a project's issues.
     keyset_issues: bool = True
     offset_limit: int = 50_000
     count_limit: int = 10_000

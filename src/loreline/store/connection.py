@@ -26,6 +26,8 @@ def open_database(path: Path, *, create: bool = False) -> apsw.Connection:
         db = apsw.Connection(str(path), statementcachesize=256)
         try:
             db.set_busy_timeout(BUSY_MS)
+            if int(db.pragma("user_version")) == 0:
+                _refuse_foreign(db, path)
             _configure(db)
             _migrate(db, path)
         except BaseException:
@@ -72,7 +74,6 @@ def _migrate(db: apsw.Connection, path: Path) -> None:
         with transaction(db):
             found = int(db.pragma("user_version"))  # another process may have been quicker
             if found == 0:
-                _refuse_foreign(db, path)
                 schema = resources.files("loreline.store") / "schema.sql"
                 db.execute(schema.read_text("utf-8"))
                 db.pragma("user_version", wanted)
@@ -150,6 +151,9 @@ def _translate(error: Exception, path: Path | str) -> LoreError:
             )
         case apsw.CantOpenError() | FileNotFoundError() | NotADirectoryError() | IsADirectoryError():
             return DatabaseFailed(f"{path} cannot be opened", hint="check that its folder exists and is yours")
+        case apsw.ConstraintError():
+            # Of one row, not of the file: whoever wrote it is told, and nothing else is lost.
+            return LoreError(f"a row does not fit into {path}: {error}", hint="please report this")
         case apsw.IOError():
             return DatabaseFailed(f"the disk failed under {path}: {error}", hint="check the disk, then run again")
         case _:

@@ -20,9 +20,13 @@ class MirroredProject(Struct, frozen=True):
     web_url: str | None
     catalog_fetched_at: int | None
     swept_at: int | None
+    """The sweep of either kind is up to date to then."""
 
 
-_COLUMNS = "id, instance_id, gitlab_project_id, path_with_namespace, web_url, catalog_fetched_at, swept_at"
+_COLUMNS = (
+    "id, instance_id, gitlab_project_id, path_with_namespace, web_url, catalog_fetched_at,"
+    " coalesce(min(issues_swept_at, merge_requests_swept_at), issues_swept_at, merge_requests_swept_at)"
+)
 
 
 def instance_id(db: apsw.Connection, base_url: str) -> int:
@@ -124,9 +128,8 @@ def matching(db: apsw.Connection, path: str) -> list[MirroredProject]:
         ("p.id IN (SELECT project_id FROM project_paths WHERE path = ?)", path),
         ("('/' || p.path_with_namespace) LIKE ? ESCAPE '\\'", "%/" + _escaped(path)),
     ):
-        columns = ", ".join(f"p.{column}" for column in _COLUMNS.split(", "))
         rows = db.execute(
-            f"SELECT {columns} FROM projects p WHERE {condition} ORDER BY p.path_with_namespace", (value,)
+            f"SELECT {_COLUMNS} FROM projects p WHERE {condition} ORDER BY p.path_with_namespace", (value,)
         ).fetchall()
         if rows:
             return [MirroredProject(*row) for row in rows]
@@ -258,8 +261,13 @@ def catalog_fetched(db: apsw.Connection, project_id: int, at: int) -> None:
     db.execute("UPDATE projects SET catalog_fetched_at = ? WHERE id = ?", (at, project_id))
 
 
-def swept(db: apsw.Connection, project_id: int, at: int) -> None:
-    db.execute("UPDATE projects SET swept_at = ? WHERE id = ?", (at, project_id))
+def swept_at(db: apsw.Connection, project_id: int, kind: Kind) -> int | None:
+    row = db.execute(f"SELECT {kind.plural}_swept_at FROM projects WHERE id = ?", (project_id,)).fetchone()
+    return cast(int | None, row[0])
+
+
+def swept(db: apsw.Connection, project_id: int, kind: Kind, at: int) -> None:
+    db.execute(f"UPDATE projects SET {kind.plural}_swept_at = ? WHERE id = ?", (at, project_id))
 
 
 def entity_count(db: apsw.Connection, project_id: int, kind: Kind) -> int:

@@ -56,9 +56,6 @@ class Depth(Struct, frozen=True):
     failing: int
 
 
-STALE_CLAIM_MS = 5 * MINUTE
-"""A claim this old was left by a process that died."""
-
 _LONGEST_DELAY_MS = 60 * MINUTE
 
 
@@ -130,6 +127,14 @@ def claim(
     return sorted(jobs, key=lambda job: (job.attempts, job.id))
 
 
+def holds(db: apsw.Connection, job: Job) -> bool:
+    """Whether a claim still stands: nobody has asked for the same again, and the entity is still there."""
+    row = db.execute(
+        "SELECT 1 FROM pending_dependent_fetches WHERE id = ? AND locked_at = ?", (job.id, job.claimed_at)
+    ).fetchone()
+    return row is not None
+
+
 def done(db: apsw.Connection, jobs: Iterable[Job]) -> None:
     """Finished, but for those that have been asked for again meanwhile."""
     db.executemany(
@@ -142,8 +147,8 @@ def put_off(db: apsw.Connection, job: Job, error: str, now: int, jitter: float) 
     """Failed: try again after a delay that doubles each time, up to an hour."""
     db.execute(
         "UPDATE pending_dependent_fetches SET locked_at = NULL, attempts = attempts + 1, last_error = ?,"
-        " next_attempt_at = ? WHERE id = ?",
-        (error, now + delay_ms(job.attempts + 1, jitter), job.id),
+        " next_attempt_at = ? WHERE id = ? AND locked_at = ?",
+        (error, now + delay_ms(job.attempts + 1, jitter), job.id, job.claimed_at),
     )
 
 
@@ -153,14 +158,9 @@ def delay_ms(attempts: int, jitter: float) -> int:
     return int(base * (1 + 0.1 * jitter))
 
 
-def release_claims(db: apsw.Connection, *, older_than: int | None = None) -> int:
-    """Make claimed jobs ready again: all of them, or those of a process that must have died."""
-    rows = db.execute(
-        "UPDATE pending_dependent_fetches SET locked_at = NULL"
-        " WHERE locked_at IS NOT NULL AND (?1 IS NULL OR locked_at < ?1) RETURNING id",
-        (older_than,),
-    ).fetchall()
-    return len(rows)
+def release_claims(db: apsw.Connection) -> None:
+    """Make claimed jobs ready again: whoever held the lease before is gone, and so is what it fetched."""
+    db.execute("UPDATE pending_dependent_fetches SET locked_at = NULL WHERE locked_at IS NOT NULL")
 
 
 def make_ready(db: apsw.Connection, project_ids: Iterable[int]) -> None:

@@ -80,7 +80,9 @@ def replace_sightings(
             " AND origin_id = ? AND reference_id = ?",
             [(kind.value, local_id, *key) for key in stale],
         )
-        _drop_unseen(db, {key[2] for key in stale})
+        left = {key[2] for key in stale}
+        _drop_unseen(db, left)
+        _date_anew(db, left)
     return fresh
 
 
@@ -112,10 +114,10 @@ def _edge(db: apsw.Connection, instance_id: int, sighting: Sighting) -> int:
 _FIND_EDGE = (
     "SELECT id, created_at FROM entity_references WHERE source_entity_type = ?1"
     " AND COALESCE(source_entity_id, -1) = COALESCE(?2, -1)"
-    " AND COALESCE(source_project_path, '') = COALESCE(?3, '')"
+    " AND lower(COALESCE(source_project_path, '')) = lower(COALESCE(?3, ''))"
     " AND COALESCE(source_entity_iid, -1) = COALESCE(?4, -1)"
     " AND target_entity_type = ?5 AND COALESCE(target_entity_id, -1) = COALESCE(?6, -1)"
-    " AND COALESCE(target_project_path, '') = COALESCE(?7, '')"
+    " AND lower(COALESCE(target_project_path, '')) = lower(COALESCE(?7, ''))"
     " AND COALESCE(target_entity_iid, -1) = COALESCE(?8, -1)"
     " AND COALESCE(external_key, '') = COALESCE(?9, '') AND reference_type = ?10 AND instance_id = ?11"
 )
@@ -130,6 +132,15 @@ def _drop_unseen(db: apsw.Connection, reference_ids: Iterable[int]) -> None:
     db.executemany(
         "DELETE FROM entity_references WHERE id = ?"
         " AND NOT EXISTS (SELECT 1 FROM reference_sources WHERE reference_id = entity_references.id)",
+        [(reference_id,) for reference_id in reference_ids],
+    )
+
+
+def _date_anew(db: apsw.Connection, reference_ids: Iterable[int]) -> None:
+    """Edges that lost a source are as old as the oldest one left."""
+    db.executemany(
+        "UPDATE entity_references SET created_at = (SELECT min(seen_at) FROM reference_sources"
+        " WHERE reference_id = entity_references.id) WHERE id = ?",
         [(reference_id,) for reference_id in reference_ids],
     )
 

@@ -75,6 +75,14 @@ def record_failures(db: apsw.Connection, run_id: int, failures: list[Failure]) -
     )
 
 
+_RUNS_WITH_FAILURES = 50
+
+
+def forget_old_failures(db: apsw.Connection, run_id: int) -> None:
+    """Audit rows stay; what failed long ago is told by nobody any more."""
+    db.execute("DELETE FROM sync_failures WHERE run_id <= ?", (run_id - _RUNS_WITH_FAILURES,))
+
+
 def latest(db: apsw.Connection, limit: int) -> list[Run]:
     rows: list[Any] = db.execute(
         "SELECT id, started_at, finished_at, status, command, error, requests, bytes_received, retries, rate_limited,"

@@ -26,7 +26,8 @@ CREATE TABLE projects (
   created_at INTEGER,
   updated_at INTEGER,                          -- GitLab's last_activity_at
   catalog_fetched_at INTEGER,                  -- when labels, milestones and members were last listed
-  swept_at INTEGER,                            -- when the last slice of the sweep was taken
+  issues_swept_at INTEGER,                     -- this and the next: the sweep of each kind is up to date to then
+  merge_requests_swept_at INTEGER,
   raw_payload_id INTEGER,
   UNIQUE (instance_id, gitlab_project_id)
 );
@@ -111,7 +112,7 @@ CREATE UNIQUE INDEX uq_labels_project_name ON labels(project_id, name);
 CREATE INDEX idx_labels_name ON labels(name);
 
 CREATE TABLE issues (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,        -- never used twice: a fetch under way must not meet a newcomer
   gitlab_id INTEGER NOT NULL,
   project_id INTEGER NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
   iid INTEGER NOT NULL,
@@ -148,12 +149,13 @@ CREATE INDEX idx_issues_project_updated ON issues(project_id, updated_at);
 CREATE INDEX idx_issues_updated ON issues(updated_at);
 CREATE INDEX idx_issues_author ON issues(author_username);
 CREATE INDEX idx_issues_gitlab_id ON issues(gitlab_id);
+CREATE INDEX idx_issues_milestone ON issues(milestone_id) WHERE milestone_id IS NOT NULL;
 CREATE INDEX idx_issues_swept ON issues(project_id, swept_at);
 -- Threads read while a note could still be saved unseen (GitLab moves updated_at once a minute at most).
 CREATE INDEX idx_issues_unsettled ON issues(project_id) WHERE discussions_fetched_at < updated_at + 65000;
 
 CREATE TABLE merge_requests (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   gitlab_id INTEGER NOT NULL,
   project_id INTEGER NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
   iid INTEGER NOT NULL,
@@ -199,6 +201,7 @@ CREATE INDEX idx_mrs_project_updated ON merge_requests(project_id, updated_at);
 CREATE INDEX idx_mrs_updated ON merge_requests(updated_at);
 CREATE INDEX idx_mrs_author ON merge_requests(author_username);
 CREATE INDEX idx_mrs_gitlab_id ON merge_requests(gitlab_id);
+CREATE INDEX idx_mrs_milestone ON merge_requests(milestone_id) WHERE milestone_id IS NOT NULL;
 CREATE INDEX idx_mrs_swept ON merge_requests(project_id, swept_at);
 CREATE INDEX idx_mrs_merge_commit ON merge_requests(merge_commit_sha) WHERE merge_commit_sha IS NOT NULL;
 CREATE INDEX idx_mrs_squash_commit ON merge_requests(squash_commit_sha) WHERE squash_commit_sha IS NOT NULL;
@@ -433,9 +436,9 @@ CREATE TABLE entity_references (
   CHECK (source_entity_id IS NOT NULL OR target_entity_id IS NOT NULL)
 );
 CREATE UNIQUE INDEX uq_entity_references ON entity_references(
-  source_entity_type, COALESCE(source_entity_id, -1), COALESCE(source_project_path, ''),
+  source_entity_type, COALESCE(source_entity_id, -1), lower(COALESCE(source_project_path, '')),
   COALESCE(source_entity_iid, -1),
-  target_entity_type, COALESCE(target_entity_id, -1), COALESCE(target_project_path, ''),
+  target_entity_type, COALESCE(target_entity_id, -1), lower(COALESCE(target_project_path, '')),
   COALESCE(target_entity_iid, -1), COALESCE(external_key, ''),
   reference_type, instance_id
 );
@@ -474,7 +477,7 @@ CREATE TABLE sync_cursors (
 
 -- The one queue of what is still to be fetched for an entity.
 CREATE TABLE pending_dependent_fetches (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   project_id INTEGER NOT NULL REFERENCES projects(id) ON DELETE CASCADE,
   entity_type TEXT NOT NULL CHECK (entity_type IN ('issue', 'merge_request')),
   entity_iid INTEGER NOT NULL,

@@ -105,6 +105,14 @@ def move(db: apsw.Connection, positions: Iterable[tuple[int, int]]) -> None:
     db.executemany("UPDATE discussions SET position = ?2 WHERE id = ?1", list(positions))
 
 
+def told_by(db: apsw.Connection, thread_id: int, payload_id: int) -> None:
+    """The answer in which an unchanged thread stands now."""
+    db.execute(
+        "UPDATE notes SET raw_payload_id = ?2 WHERE discussion_id = ?1 AND raw_payload_id IS NOT ?2",
+        (thread_id, payload_id),
+    )
+
+
 Text = tuple[int, bool, str, int, int]
 """GitLab's id of a note, whether GitLab wrote it, its body, when, and when it was last changed."""
 
@@ -114,8 +122,8 @@ def texts(db: apsw.Connection, entity: EntityKey) -> Iterator[Text]:
     yield from db.execute(
         "SELECT n.gitlab_id, n.is_system, n.body, n.created_at, n.updated_at"
         " FROM discussions d JOIN notes n ON n.discussion_id = d.id"
-        f" WHERE d.{owner_column(entity.kind)} = ?"
-        " AND (instr(n.body, '#') OR instr(n.body, '!') OR instr(n.body, '://')) ORDER BY n.created_at, n.gitlab_id",
+        f" WHERE d.{owner_column(entity.kind)} = ? AND (instr(n.body, '#') OR instr(n.body, '!')"
+        " OR instr(n.body, ':') OR instr(n.body, 'GL-')) ORDER BY n.created_at, n.gitlab_id",
         (entity.id,),
     ).fetchall()
 

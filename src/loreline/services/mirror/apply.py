@@ -11,10 +11,12 @@ from msgspec import Struct
 
 from loreline.core import plans
 from loreline.core.entities import Issue, Kind, MergeRequest
+from loreline.errors import LoreError
 from loreline.gitlab import decode
 from loreline.services.mirror import sightings
 from loreline.services.mirror.sightings import Surroundings
 from loreline.store import changes, code, entities, events, payloads, projects, queue, references, threads, users
+from loreline.store.connection import transaction
 from loreline.store.entities import EntityKey
 from loreline.store.queue import JobType
 
@@ -41,9 +43,13 @@ def entity_page(
     *,
     fetched_at: int,
     now: int,
-) -> Rows:
-    """A page of a listing: write what is new or different and ask for the dependents that may have changed."""
+) -> tuple[Rows, list[tuple[int, LoreError]]]:
+    """A page of a listing: write what is new or different and ask for the dependents that may have changed.
+
+    Entities that could not be stored are told by number, with the reason.
+    """
     rows: Rows = Counter()
+    broken: list[tuple[int, LoreError]] = []
     around = Surroundings(db, project)
     told = [(decode.entity(kind, item), item) for item in items]
     known = entities.known(db, project.id, kind, [entity.gitlab_id for entity, _ in told])
@@ -60,14 +66,32 @@ def entity_page(
         if before is not None and decision.nothing:
             unchanged.append(before.id)
             continue
-        kept = payloads.put(db, project.id, kind.value, entity.gitlab_id, item, fetched_at=fetched_at)
-        key = _write_entity(db, project, kind, entity, kept.id, known=before is not None, seen_at=now)
-        _place_in_graph(db, around, key, entity, arrived=before is None, now=now)
-        jobs = queue.job_types(kind, talk=decision.talk, code=decision.code)
-        queue.enqueue(db, project.id, kind, key.id, key.iid, jobs, now)
+        try:
+            with transaction(db):
+                kept = payloads.put(db, project.id, kind.value, entity.gitlab_id, item, fetched_at=fetched_at)
+                key = _write_entity(db, project, kind, entity, kept.id, known=before is not None, seen_at=now)
+                _place_in_graph(db, around, key, entity, arrived=before is None, now=now)
+                jobs = queue.job_types(kind, talk=decision.talk, code=decision.code)
+                queue.enqueue(db, project.id, kind, key.id, key.iid, jobs, now)
+        except STOPPING:
+            raise
+        except Exception as error:  # noqa: BLE001 - one entity that can't be stored does not hold up its page
+            broken.append((entity.iid, as_told(error)))
+            continue
         rows[kind.plural] += 1
     entities.seen(db, kind, unchanged, now)
-    return rows
+    return rows, broken
+
+
+STOPPING = (apsw.BusyError, apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.ReadOnlyError, MemoryError)
+"""Failures of the file or the machine: no other row would fare better."""
+
+
+def as_told(error: Exception) -> LoreError:
+    """What one row's failure is told as."""
+    if isinstance(error, LoreError):
+        return error
+    return LoreError(f"it can't be stored: {type(error).__name__}: {error}", hint="please report this")
 
 
 def entity_again(
@@ -127,6 +151,8 @@ class _Write(Struct, frozen=True):
     payload_ids: Sequence[int]
     now: int
     replayed: bool
+    fewer: bool
+    """There were more pages before."""
 
     def items(self, read: Callable[[bytes], list[T]]) -> list[T]:
         return [item for page in self.pages for item in read(page)]
@@ -150,15 +176,17 @@ def dependents(
     `replayed` ones come from the store itself: their rows are made anew from the same bytes.
     """
     rows: Rows = Counter()
+    wrote = False
     for name, pages in answers.items():
         kept, fewer = _keep(db, entity, f"{entity.kind.value}_{name}", pages, fetched_at)
         # Most first answers are empty lists, which write nothing.
         nothing = kept[0].first and pages == [b"[]"]
         if replayed or fewer or (not nothing and any(page.differs for page in kept)):
-            rows += _WRITERS[name](_Write(db, project, entity, pages, [page.id for page in kept], now, replayed))
+            rows += _WRITERS[name](_Write(db, project, entity, pages, [page.id for page in kept], now, replayed, fewer))
+            wrote = True
         if name == "discussions":
             entities.discussions_fetched(db, entity.kind, entity.id, fetched_at, unless_known=replayed)
-    if rows:
+    if wrote:  # which may be to take away
         changes.upserted(db, entity.kind, entity.id)
     return rows
 
@@ -192,6 +220,8 @@ def _discussions(write: _Write) -> Rows:
                 if before.position != position and thread_id not in present:
                     moved.append((before.id, position))
                 present.add(thread_id)
+                if len(write.pages) > 1 or write.fewer:
+                    threads.told_by(db, before.id, payload_id)  # it may stand on another page than before
                 continue
             thread = decode.thread(item)
             # A thread of which the token sees no note is none, and a list that shifted while it was read may

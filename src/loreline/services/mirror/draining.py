@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from loreline.core import plans
 from loreline.core.entities import Kind
 from loreline.errors import (
     AuthenticationFailed,
@@ -25,7 +26,7 @@ from loreline.gitlab.client import Answer, GitLab
 from loreline.services.mirror import apply, steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.steps import Fetched
-from loreline.services.mirror.targets import in_sight
+from loreline.services.mirror.targets import in_sight, lost_access
 from loreline.services.mirror.writer import Writer
 from loreline.store import queue
 from loreline.store.queue import Job, JobType
@@ -98,6 +99,10 @@ class Drain:
         self._exhausted = False
         """The last claim brought less than it asked for: the next waits until what there is has been handed out."""
         self._unanswered = 0
+        self._tried: defaultdict[tuple[int, Kind], set[int]] = defaultdict(set)
+        """Entities whose jobs were fetched, by project and kind."""
+        self._gone: defaultdict[tuple[int, Kind], list[Job]] = defaultdict(list)
+        """Jobs of those that have vanished, one each."""
         self._backlog = Backlog(_BACKLOG_BYTES, _BACKLOG_JOBS)
 
     async def run(self, fed: asyncio.Event) -> None:
@@ -109,10 +114,13 @@ class Drain:
         async with asyncio.TaskGroup() as group:
             for _ in range(self._client.connection.concurrency):
                 group.create_task(self._work(fed, group))
+        for (project_id, kind), jobs in self._gone.items():
+            await self._remove(jobs, len(self._tried[project_id, kind]))
 
     async def _work(self, fed: asyncio.Event, group: asyncio.TaskGroup) -> None:
         while (jobs := await self._next(fed)) is not None:
             fetched = []
+            self._tried[jobs[0].project_id, jobs[0].kind].add(jobs[0].local_id)
             for job in jobs:
                 try:
                     fetched.append(await self._fetch_all(job))
@@ -195,15 +203,28 @@ class Drain:
         return [answer async for answer in self._client.pages(target, decode.check_list)]
 
     async def _failed(self, job: Job, error: Exception) -> bool:
-        """Put a job off and tell why; True when its entity is gone, and all its jobs with it."""
+        """Put a job off and tell why; True when its entity seems to be gone, and so no other job of it is tried."""
         if isinstance(error, GitLabNotFound) and await self._is_gone(job):
+            self._gone[job.project_id, job.kind].append(job)
             return True
         await self._put_off(job, error)
         if isinstance(error, NetworkFailed | RateLimited):
             self._unanswered += 1
             if self._unanswered >= self._client.connection.concurrency * 2:
-                raise error  # each was tried many times: the server is down, and the rest would only wait for it
+                if "status" not in error.details or not await self._answers():
+                    raise error  # each was tried many times: the server is down, and the rest would only wait for it
+                self._unanswered = 0
         return False
+
+    async def _answers(self) -> bool:
+        """Whether GitLab answers anything at all: one broken address is no reason to give up on the others."""
+        try:
+            await self._client.get(endpoints.version(), decode.anything)
+        except (NetworkFailed, RateLimited):
+            return False
+        except LoreError:
+            return True
+        return True
 
     async def _put_off(self, job: Job, error: Exception) -> None:
         self._journal.failed(job.project_path, job.subject, error)
@@ -212,7 +233,7 @@ class Drain:
         await self._writer.run(queue.put_off, job, told, self._clock(), jitter)
 
     async def _is_gone(self, job: Job) -> bool:
-        """Whether the entity itself has vanished; then it goes from the mirror, and its jobs with it."""
+        """Whether the entity itself has vanished."""
         try:
             await self._client.get(endpoints.entity(job.kind, job.gitlab_project_id, job.iid), decode.anything)
         except GitLabNotFound as error:
@@ -220,8 +241,16 @@ class Drain:
                 return False
         else:
             return False
-        if not await in_sight(self._client, job.gitlab_project_id, job.kind):
-            return False
-        if await self._writer.run(steps.remove_by_id, job.kind, job.local_id, self._clock()):
-            self._journal.rows["deleted"] += 1
-        return True
+        return await in_sight(self._client, job.gitlab_project_id, job.kind)
+
+    async def _remove(self, jobs: Sequence[Job], tried: int) -> None:
+        """Take vanished entities out of the mirror, with their jobs; but not when nearly all have vanished at once."""
+        if plans.looks_like_lost_access(len(jobs), tried):
+            error = lost_access(len(jobs), tried)
+            for job in jobs:
+                await self._writer.run(queue.put_off, job, error.message, self._clock(), 0)
+            self._journal.failed(jobs[0].project_path, jobs[0].kind.plural.replace("_", " "), error)
+            return
+        for job in jobs:
+            if await self._writer.run(steps.remove_by_id, job.kind, job.local_id, self._clock()):
+                self._journal.rows["deleted"] += 1

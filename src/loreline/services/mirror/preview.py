@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from loreline.core import plans
 from loreline.core.entities import Kind
-from loreline.errors import NotFound
+from loreline.errors import GitLabNotFound, NotFound
 from loreline.gitlab import decode, endpoints
 from loreline.services.mirror.sync import Options, connect
 from loreline.services.mirror.targets import find_targets
@@ -49,12 +49,20 @@ async def preview(settings: Settings, environ: Mapping[str, str], options: Optio
                 async for target in find_targets(client, instance, options.projects, failed):
                     known = _known(db, instance.url, target.project.gitlab_id)
                     counts: dict[Kind, int | None] = {}
+                    project = target.project
+                    enabled = {Kind.ISSUE: project.issues_enabled, Kind.MERGE_REQUEST: project.merge_requests_enabled}
                     for kind in options.kinds:
+                        if not enabled[kind]:
+                            counts[kind] = 0
+                            continue
                         cursor = cursors.read(db, known.id, kind) if db is not None and known else None
                         whole = cursor is None or options.full or options.reconcile
                         start = None if whole or cursor is None else plans.listing_start(cursor.updated_at)
-                        address = endpoints.entities(kind, target.project.gitlab_id, updated_after=start)
-                        counts[kind] = (await client.get(address, decode.check_list)).total
+                        address = endpoints.entities(kind, project.gitlab_id, updated_after=start)
+                        try:
+                            counts[kind] = (await client.get(address, decode.check_list)).total
+                        except GitLabNotFound as error:
+                            failed(project.path, kind.plural.replace("_", " "), error)
                     depth = queue.depth(db, now, known.id) if db is not None and known else queue.Depth(0, 0, 0)
                     told.append(
                         ProjectPreview(

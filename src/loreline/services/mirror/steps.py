@@ -12,7 +12,9 @@ from loreline.core.entities import Kind, Project
 from loreline.errors import LoreError, NetworkFailed, SyncRunning
 from loreline.gitlab import decode
 from loreline.services.mirror import apply, sightings
+from loreline.services.mirror.apply import STOPPING, as_told
 from loreline.store import cursors, entities, lease, payloads, projects, queue, runs
+from loreline.store.connection import transaction
 from loreline.store.entities import EntityKey
 from loreline.store.projects import MirroredProject
 from loreline.store.queue import Job, JobType
@@ -45,6 +47,7 @@ def end_run(db: apsw.Connection, owner: str, run: runs.Run, failures: list[runs.
     """Close the audit row and give the lease back."""
     runs.progress(db, run)
     runs.record_failures(db, run.id, failures)
+    runs.forget_old_failures(db, run.id)
     queue.release_claims(db)
     lease.release(db, owner)
 
@@ -102,30 +105,42 @@ def store_listing(
     project: MirroredProject,
     kind: Kind,
     items: Sequence[bytes],
-    cursor: cursors.Cursor | None,
+    advance: cursors.Advance | None,
     fetched_at: int,
     now: int,
-) -> apply.Rows:
-    """A page of a listing, together with the cursor it reaches."""
-    rows = apply.entity_page(db, project, kind, items, fetched_at=fetched_at, now=now)
-    if cursor is not None:
-        cursors.advance(db, project.id, kind, cursor)
-    return rows
+) -> tuple[apply.Rows, list[tuple[int, LoreError]]]:
+    """A page of a listing, together with the cursor it reaches; also the entities that could not be stored."""
+    rows, broken = apply.entity_page(db, project, kind, items, fetched_at=fetched_at, now=now)
+    if advance is not None:
+        cursors.advance(db, project.id, kind, advance)
+    return rows, broken
+
+
+class Slice(Struct, frozen=True):
+    """What of one kind is to be looked at again."""
+
+    kind: Kind
+    keys: list[EntityKey]
+    paid_until: int
+    """Once it has been, the sweep of this kind is up to date to this moment."""
 
 
 def due_for_sweep(
     db: apsw.Connection, project: MirroredProject, kinds: Sequence[Kind], sweep_days: int, now: int
-) -> list[tuple[Kind, list[EntityKey]]]:
+) -> list[Slice]:
     """The share of each kind that is due, longest unseen first."""
-    parts = []
+    slices = []
     for kind in kinds:
         count = projects.entity_count(db, project.id, kind)
-        share = plans.sweep_share(count, project.swept_at, now, sweep_days)
-        parts.append((kind, entities.least_recently_seen(db, project.id, kind, now, share) if share else []))
-    # A share that rounds to nothing stays owed: the time since the last slice goes on growing.
-    if project.swept_at is None or any(keys for _, keys in parts):
-        projects.swept(db, project.id, now)
-    return parts
+        swept_at = projects.swept_at(db, project.id, kind)
+        if swept_at is None:
+            projects.swept(db, project.id, kind, now)  # the first sync has just seen everything
+            continue
+        share, paid_until = plans.sweep_share(count, swept_at, now, sweep_days)
+        if share:
+            keys = entities.least_recently_seen(db, project.id, kind, now, share)
+            slices.append(Slice(kind, keys, paid_until))
+    return slices
 
 
 def unseen_since(db: apsw.Connection, project: MirroredProject, kind: Kind, since: int) -> tuple[int, list[EntityKey]]:
@@ -178,6 +193,8 @@ def store_dependents(
     """What jobs of one entity have fetched, and the end of those jobs; also those whose answer is not believed yet."""
     first = fetched[0].job
     entity = entities.by_id(db, first.kind, first.local_id)
+    # What has been asked for again since is on its way again, and newer than this.
+    fetched = [done for done in fetched if queue.holds(db, done.job)]
     rows = apply.Rows()
     ended: list[Job] = []
     doubtful: list[tuple[Job, LoreError]] = []
@@ -186,15 +203,24 @@ def store_dependents(
         for done in fetched:
             job = done.job
             if job.job_type is JobType.DISCUSSIONS and job.attempts < 2 and _suspiciously_empty(db, entity, done):
-                reason = NetworkFailed(
+                reason: LoreError = NetworkFailed(
                     f"GitLab shows no thread of {job.project_path}{job.kind.sigil}{job.iid}, which has comments",
                     hint="it is asked again; if it stays so, it is believed",
                 )
                 queue.put_off(db, job, reason.message, now, 0)
                 doubtful.append((job, reason))
                 continue
+            try:
+                with transaction(db):
+                    rows += apply.dependents(db, project, entity, done.answers, fetched_at=done.fetched_at, now=now)
+            except STOPPING:
+                raise
+            except Exception as error:  # noqa: BLE001 - one list that can't be stored does not hold up the others
+                reason = as_told(error)
+                queue.put_off(db, job, reason.message, now, 0)
+                doubtful.append((job, reason))
+                continue
             ended.append(job)
-            rows += apply.dependents(db, project, entity, done.answers, fetched_at=done.fetched_at, now=now)
     queue.done(db, ended if entity is not None else [done.job for done in fetched])
     return rows, doubtful
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from loreline.core import plans
 from loreline.core.entities import Kind
-from loreline.errors import GitLabNotFound, LoreError
+from loreline.errors import GitLabNotFound
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
 from loreline.services.mirror import steps
 from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import store_page
-from loreline.services.mirror.targets import in_sight
+from loreline.services.mirror.targets import in_sight, lost_access
 from loreline.services.mirror.writer import Writer
 from loreline.store import projects
 from loreline.store.entities import EntityKey
@@ -30,8 +29,9 @@ async def sweep_slice(
     sweep_days: int,
 ) -> None:
     """Look again at the share of entities that is due: in `sweep_days` all have had their turn."""
-    for kind, keys in await writer.run(steps.due_for_sweep, project, kinds, sweep_days, clock()):
-        await _look_at(client, writer, journal, project, kind, keys, clock)
+    for due in await writer.run(steps.due_for_sweep, project, kinds, sweep_days, clock()):
+        await _look_at(client, writer, journal, project, due.kind, due.keys, clock)
+        await writer.run(projects.swept, project.id, due.kind, due.paid_until)
 
 
 async def sweep_unseen(
@@ -46,7 +46,7 @@ async def sweep_unseen(
     """After a listing of everything: what it did not show is looked at one by one."""
     count, keys = await writer.run(steps.unseen_since, project, kind, since)
     await _look_at(client, writer, journal, project, kind, keys, clock, of=count)
-    await writer.run(projects.swept, project.id, clock())
+    await writer.run(projects.swept, project.id, kind, clock())
 
 
 async def _look_at(
@@ -65,11 +65,9 @@ async def _look_at(
         part = keys[start : start + endpoints.PAGE]
         shown: set[int] = set()
         listing = endpoints.entities(kind, project.gitlab_id, iids=[key.iid for key in part])
-        async for answer in client.pages(listing, partial(decode.entities, kind)):
-            shown.update(entity.gitlab_id for entity, _ in answer.value)
-            await store_page(
-                writer, journal, project, kind, answer.value, clock, fetched_at=answer.server_time, advance=False
-            )
+        async for answer in client.pages(listing, decode.Patience(kind)):
+            shown.update(entity.gitlab_id for entity, _ in answer.value.entities)
+            await store_page(writer, journal, project, kind, answer, clock)
         gone += [key for key in part if key.gitlab_id not in shown and await _is_gone(client, project, key)]
     if not gone:
         return
@@ -80,12 +78,7 @@ async def _look_at(
         )
     if plans.looks_like_lost_access(len(gone), of or len(keys)):
         journal.failed(
-            project.path,
-            f"sweep of {kind.plural.replace('_', ' ')}",
-            LoreError(
-                f"{len(gone)} of {of or len(keys)} have vanished at once: they are kept, for the token may have lost"
-                " access"
-            ),
+            project.path, f"sweep of {kind.plural.replace('_', ' ')}", lost_access(len(gone), of or len(keys))
         )
         return
     journal.rows["deleted"] += await writer.run(steps.remove, gone, clock())

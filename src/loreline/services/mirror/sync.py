@@ -22,7 +22,7 @@ from loreline.services.mirror.listing import list_entities
 from loreline.services.mirror.progress import Progress
 from loreline.services.mirror.report import SyncReport, report
 from loreline.services.mirror.sweeping import sweep_slice, sweep_unseen
-from loreline.services.mirror.targets import find_targets
+from loreline.services.mirror.targets import find_targets, may_mean
 from loreline.services.mirror.writer import Writer
 from loreline.settings import Instance, Settings, require_instances
 from loreline.store import projects
@@ -54,19 +54,21 @@ async def run_sync(
     """Bring the mirror up to date. Raises when nothing could be done; else failures stand in the report."""
     instances = require_instances(settings)
     _check_targets(instances)
-    clients = [(instance, connect(instance, settings, environ)) for instance in instances]
+    likely = tuple(instance for instance in instances if may_mean(instance, options.projects))
+    instances = likely or instances
     async with Writer(settings.database) as writer:
         async with flight(writer, options.command, force=options.force, clock=clock, progress=progress) as journal:
-            for instance, client in clients:
-                journal.follow(client.traffic)
-                client.on_wait = lambda seconds: journal.progress.stage(f"GitLab asks us to wait {seconds:.0f} s")
-                async with client:
-                    try:
+            for instance in instances:
+                try:
+                    client = connect(instance, settings, environ)
+                    journal.follow(client.traffic)
+                    client.on_wait = lambda seconds: journal.progress.stage(f"GitLab asks us to wait {seconds:.0f} s")
+                    async with client:
                         await _sync_instance(client, writer, journal, instance, settings, options, clock)
-                    except* (AuthenticationFailed, NetworkFailed, RateLimited) as errors:
-                        if len(clients) == 1:
-                            raise
-                        journal.failed(instance.name, "instance", root_of(errors))
+                except* (AuthenticationFailed, ConfigInvalid, NetworkFailed, RateLimited) as errors:
+                    if len(instances) == 1:
+                        raise
+                    journal.failed(instance.name, "instance", root_of(errors))
             if not journal.projects_done:
                 raise journal.first_error or InvalidValue(
                     f"no configured project matches {' or '.join(options.projects) or 'the groups'}",

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from loreline.core.entities import Kind, Project
-from loreline.errors import AuthenticationFailed, GitLabNotFound, LoreError, NetworkFailed, RateLimited
+from loreline.errors import AuthenticationFailed, GitLabForbidden, GitLabNotFound, LoreError, NetworkFailed, RateLimited
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
 from loreline.settings import Instance
@@ -30,9 +30,7 @@ async def find_targets(
     `wanted` narrows them to those paths.
     """
     seen: set[int] = set()
-    for path in instance.projects:
-        if wanted and not any(_names(one, path) for one in wanted):
-            continue
+    for path in _candidates(instance, wanted):
         try:
             answer = await client.get(endpoints.project(path), decode.project)
         except (AuthenticationFailed, RateLimited):
@@ -41,7 +39,8 @@ async def find_targets(
             _raise_if_unreachable(error)
             failed(path, "project", _missing(error, path))
             continue
-        if answer.value.gitlab_id not in seen:
+        meant = not wanted or any(_names(one, name) for one in wanted for name in (path, answer.value.path))
+        if answer.value.gitlab_id not in seen and meant:
             seen.add(answer.value.gitlab_id)
             yield Target(answer.value, answer.body)
     for group in instance.groups:
@@ -61,6 +60,21 @@ async def find_targets(
             failed(group, "group", _missing(error, group))
 
 
+def may_mean(instance: Instance, wanted: tuple[str, ...]) -> bool:
+    """Whether an instance may have one of the wanted projects: else nobody needs to ask it."""
+    numbered = any(path.isdigit() for path in instance.projects)
+    return not wanted or bool(instance.groups) or numbered or bool(_named(instance, wanted))
+
+
+def _candidates(instance: Instance, wanted: tuple[str, ...]) -> list[str]:
+    """The configured projects that may be wanted: those named so, else all, for one may be a number or renamed."""
+    return _named(instance, wanted) or list(instance.projects)
+
+
+def _named(instance: Instance, wanted: tuple[str, ...]) -> list[str]:
+    return [path for path in instance.projects if not wanted or any(_names(one, path) for one in wanted)]
+
+
 async def _group_targets(client: GitLab, instance: Instance, group: str) -> AsyncIterator[Target]:
     listing = endpoints.group_projects(group, archived=instance.include_archived)
     async for answer in client.pages(listing, decode.split_items):
@@ -75,6 +89,13 @@ async def in_sight(client: GitLab, gitlab_project_id: int, kind: Kind) -> bool:
     except GitLabNotFound:
         return False
     return answer.value.issues_enabled if kind is Kind.ISSUE else answer.value.merge_requests_enabled
+
+
+def lost_access(vanished: int, looked_at: int) -> LoreError:
+    return GitLabForbidden(
+        f"{vanished} of {looked_at} have vanished at once: they are kept, for the token may have lost access",
+        hint="check that the token's user is still a member; lore sync --reconcile compares with all there are",
+    )
 
 
 def _excluded(path: str, patterns: tuple[str, ...]) -> bool:

@@ -65,8 +65,10 @@ def _list(question: Question, kind: Kind) -> Answer:
     name, admits = filter_of(question, place, kind)
     rows = shelf.selection(order, key, name, admits)
     keyset = question.get("pagination") == "keyset"
-    if keyset and (kind == "merge_requests" or not question.world.behaviour.keyset_issues):
+    if keyset and kind == "merge_requests":
         refuse_keyset(question)
+    # Before 18.3 the list of issues paginated by offset, whatever was wished for.
+    keyset = keyset and question.world.behaviour.keyset_issues
     if keyset:
         shown, headers = _keyset_page(question, shelf, rows, order, descending=descending)
     else:
