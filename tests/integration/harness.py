@@ -118,8 +118,8 @@ class Process:
             self.popen.send_signal(signal.SIGKILL)
         self.popen.communicate(timeout=SECONDS)
 
-    def interrupt(self):
-        self.popen.send_signal(signal.SIGINT)
+    def interrupt(self, how=signal.SIGINT):
+        self.popen.send_signal(how)
 
     def wait(self):
         """(exit code, the JSON it printed)."""

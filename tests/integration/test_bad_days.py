@@ -266,14 +266,15 @@ def test_force_takes_over_and_the_first_stops_by_itself(tmp_path, slow, world):
     oracle.check(database, truth(slow.url, world, "team/app"))
 
 
-def test_ctrl_c_ends_it_within_a_second_and_the_next_sync_goes_on(tmp_path, slow, world):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_term_end_it_within_a_second_and_the_next_sync_goes_on(tmp_path, slow, world, how):
     database = tmp_path / "mirror.db"
     file = config(tmp_path, database, slow.url)
     with Process(file) as process:
         assert until(lambda: world.log.total > 60)
         writers = process.writers
         begun = time.monotonic()
-        process.interrupt()
+        process.interrupt(how)
         process.popen.communicate(timeout=30)
         took = time.monotonic() - begun
     assert process.popen.returncode == 130
@@ -284,6 +285,18 @@ def test_ctrl_c_ends_it_within_a_second_and_the_next_sync_goes_on(tmp_path, slow
     world.behaviour.latency = 0
     assert Process(file).wait()[0] == 0
     oracle.check(database, truth(slow.url, world, "team/app"))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("pause", [0.001, 0.004])
+def test_whoever_stops_it_twice_is_not_left_waiting(tmp_path, slow, world, how, pause):
+    with Process(config(tmp_path, tmp_path / "mirror.db", slow.url)) as process:
+        assert until(lambda: world.log.total > 60)
+        process.interrupt(how)
+        time.sleep(pause)
+        process.interrupt(how)
+        process.popen.communicate(timeout=30)
+    assert process.popen.returncode in {130, -how}
 
 
 # ── the file ────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,14 +49,31 @@ def sync_options(command: F) -> F:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on the fastest loop there is; Ctrl-C cancels the work and lets it close what it opened."""
-    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
-    if sys.platform != "win32":
-        import uvloop
+    """Run to the end on the fastest loop there is; Ctrl-C and TERM cancel the work, and it closes what it opened."""
+    if sys.platform == "win32":
+        return asyncio.run(work)
+    import uvloop
 
-        factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        return runner.run(work)
+    async def until_terminated() -> T:
+        # The runner sees to Ctrl-C. An exception out of a signal handler would stop the loop itself, and with it
+        # whatever is to be closed.
+        task = asyncio.current_task()
+
+        def stop() -> None:
+            if task is not None and not task.cancelling():
+                task.cancel()
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+        return await work
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(until_terminated())
+    except asyncio.CancelledError as error:
+        raise KeyboardInterrupt from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def show_report(invocation: Invocation, app: App, options: Options, *, replay: bool) -> None:

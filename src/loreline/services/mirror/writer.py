@@ -124,22 +124,26 @@ class Writer:
     async def _listen(self) -> None:
         if self._process is None or self._process.stdout is None:
             return
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                number, length = HEADER.unpack(await self._process.stdout.readexactly(HEADER.size))
-                value, error = pickle.loads(await self._process.stdout.readexactly(length))  # noqa: S301 - our own child
-                done = self._calls.pop(number, None)
-                if done is None or done.done():
-                    continue
-                if error is not None:
-                    done.set_exception(error)
-                else:
-                    done.set_result(value)
-        self._gone = True
-        for done in self._calls.values():
-            if not done.done():
-                done.set_exception(self._dead())
-        self._calls.clear()
+        answers = self._process.stdout
+        try:
+            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+                while True:
+                    number, length = HEADER.unpack(await answers.readexactly(HEADER.size))
+                    value, error = pickle.loads(await answers.readexactly(length))  # noqa: S301 - our own child
+                    done = self._calls.pop(number, None)
+                    if done is None or done.done():
+                        continue
+                    if error is not None:
+                        done.set_exception(error)
+                    else:
+                        done.set_result(value)
+        finally:
+            # Also when this task is cancelled with all others, by a second Ctrl-C: nobody may wait for an answer then.
+            self._gone = True
+            for done in self._calls.values():
+                if not done.done():
+                    done.set_exception(self._dead())
+            self._calls.clear()
 
     async def _stop(self) -> None:
         process, self._process = self._process, None
