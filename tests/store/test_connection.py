@@ -1,5 +1,6 @@
 """Opening the database: its schema, and everything that may be wrong with the file."""
 
+import errno
 import os
 import re
 
@@ -179,8 +180,8 @@ def test_a_folder_in_place_of_the_file_cannot_be_opened(tmp_path):
 
 def test_a_file_in_place_of_the_folder_cannot_be_opened(tmp_path):
     (tmp_path / "file").touch()
-    failing(tmp_path / "file" / "mirror.db", DatabaseFailed, create=True)
-    failing(tmp_path / "file" / "deep" / "mirror.db", DatabaseFailed, create=True)
+    for path in (tmp_path / "file" / "mirror.db", tmp_path / "file" / "deep" / "mirror.db"):
+        assert failing(path, DatabaseFailed, create=True).message == f"{path} cannot be opened"
 
 
 def fill_up(db, path):
@@ -206,6 +207,17 @@ def test_a_connection_that_may_only_read_says_so(path):
     with pytest.raises(DatabaseFailed, match="cannot be written"), translated(path):
         db.execute("INSERT INTO instances (base_url) VALUES ('x')")
     db.close()
+
+
+@pytest.mark.parametrize(
+    "error", [apsw.CantOpenError("unable to open"), OSError(errno.EROFS, "Read-only file system")], ids=["SQLite", "OS"]
+)
+def test_a_read_only_file_system_is_told_as_such(path, monkeypatch, error):
+    path.parent.mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "access", lambda _folder, _mode: False)
+    with pytest.raises(DatabaseFailed, match="cannot be written") as caught, translated(path):
+        raise error
+    assert "read-only" in caught.value.hint
 
 
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write everything")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -135,22 +137,27 @@ def _translate(error: Exception, path: Path | str) -> LoreError:
                 f"{path} is locked by another program",
                 hint="wait for it to finish, or close what has it open",
             )
-        case apsw.FullError():
+        case apsw.FullError() | OSError(errno=errno.ENOSPC):
             return DatabaseFailed(
                 f"the disk is full: {path} cannot grow",
                 hint="free some space and run again; what was committed is safe",
             )
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError() | PermissionError():
-            return DatabaseFailed(
-                f"{path} cannot be written", hint="check the owner and mode of the file and of its folder"
-            )
+            return _unwritable(path)
+        case OSError(errno=errno.EROFS):
+            return _unwritable(path)
+        case apsw.CantOpenError() if Path(path).parent.is_dir() and not os.access(Path(path).parent, os.W_OK):
+            # Even to read it, SQLite needs to write beside it.
+            return _unwritable(path)
         case apsw.CorruptError() | apsw.NotADBError():
             return DatabaseFailed(
                 f"{path} is damaged or no SQLite database",
                 hint="move it away and run lore sync --full; everything in it comes from GitLab",
             )
         case apsw.CantOpenError() | FileNotFoundError() | NotADirectoryError() | IsADirectoryError():
-            return DatabaseFailed(f"{path} cannot be opened", hint="check that its folder exists and is yours")
+            return _unopenable(path)
+        case FileExistsError():  # a file where its folder should be
+            return _unopenable(path)
         case apsw.ConstraintError():
             # Of one row, not of the file: whoever wrote it is told, and nothing else is lost.
             return LoreError(f"a row does not fit into {path}: {error}", hint="please report this")
@@ -158,3 +165,14 @@ def _translate(error: Exception, path: Path | str) -> LoreError:
             return DatabaseFailed(f"the disk failed under {path}: {error}", hint="check the disk, then run again")
         case _:
             return DatabaseFailed(f"{path}: {error}", hint="run lore doctor; if it persists, report this")
+
+
+def _unwritable(path: Path | str) -> DatabaseFailed:
+    return DatabaseFailed(
+        f"{path} cannot be written",
+        hint="check the owner and mode of the file and of its folder, and that its disk is not read-only",
+    )
+
+
+def _unopenable(path: Path | str) -> DatabaseFailed:
+    return DatabaseFailed(f"{path} cannot be opened", hint="check that its folder exists and is yours")
