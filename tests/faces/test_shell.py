@@ -71,6 +71,14 @@ def test_a_robot_is_told_errors_on_stdout_as_json(lore: Lore) -> None:
     assert done.answer["error"]["code"] == "usage"
 
 
+def test_a_missing_choice_is_told_in_one_line(lore: Lore) -> None:
+    done = lore("count")
+    assert done.code == 2
+    assert [line.partition(":")[0] for line in done.err.splitlines()] == ["error", "hint"]
+    assert "references" in done.err
+    assert "\n" not in lore("-J", "count").answer["error"]["message"]
+
+
 def test_without_configuration_sync_says_what_to_do(lore: Lore) -> None:
     done = lore("sync")
     assert done.code == 3

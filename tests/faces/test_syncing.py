@@ -199,4 +199,9 @@ def test_the_demo_empties_no_folder_but_its_own(lore: Lore) -> None:
     (lore.folder / "mine").mkdir()
     (lore.folder / "mine" / "thesis.txt").write_text("three years")
     assert lore("demo", "--dir", "mine").code == 13
+    (lore.folder / "file").touch()
+    for folder in ("file", "file/below"):
+        done = lore("demo", "--dir", folder)
+        assert done.code == 13
+        assert "cannot be made" in done.err
     assert (lore.folder / "mine" / "thesis.txt").read_text() == "three years"

@@ -21,9 +21,9 @@ def told(error: BaseException) -> LoreError:
     if isinstance(error, LoreError):
         return error
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
-        return InvalidValue(error.format_message(), hint=_usage_hint(error))
+        return InvalidValue(_in_one_line(error), hint=_usage_hint(error))
     if isinstance(error, click.ClickException):
-        return UsageError(error.format_message(), hint=_usage_hint(error))
+        return UsageError(_in_one_line(error), hint=_usage_hint(error))
     return LoreError(
         f"internal error: {type(error).__name__}: {error}",
         hint="this is a fault of Loreline; LORELINE_TRACEBACK=1 shows where",
@@ -37,6 +37,11 @@ def end_with(error: BaseException, invocation: Invocation) -> int:
         traceback.print_exception(error, file=sys.stderr)
     emit_error(failure, invocation)
     return failure.exit_code
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """Click lists the choices of a missing argument below one another."""
+    return " ".join(error.format_message().split())
 
 
 def _usage_hint(error: click.ClickException) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,8 +91,8 @@ def find(db: apsw.Connection, kind: Kind, text: str, project: str | None) -> Ent
         )
     if ref.kind is not None and ref.kind is not kind:
         raise InvalidValue(
-            f"{text} is {'an' if ref.kind is Kind.ISSUE else 'a'} {ref.kind.noun}, not a {kind.noun}",
-            hint=f"lore show {'issue' if ref.kind is Kind.ISSUE else 'mr'} {text}",
+            f"{text} is {_with_article(ref.kind)}, not {_with_article(kind)}",
+            hint=f"lore show {shlex.quote(text)}",
         )
     candidates = _candidates(db, ref, project)
     found = [key for one in candidates if (key := entities.find(db, one.id, kind, ref.iid)) is not None]
@@ -109,6 +110,10 @@ def find(db: apsw.Connection, kind: Kind, text: str, project: str | None) -> Ent
             hint="run lore sync if it is new; confidential or deleted ones are not shown to every token",
         )
     return found[0]
+
+
+def _with_article(kind: Kind) -> str:
+    return f"{'an' if kind is Kind.ISSUE else 'a'} {kind.noun}"
 
 
 def _candidates(db: apsw.Connection, ref: EntityRef, project: str | None) -> list[projects.MirroredProject]:

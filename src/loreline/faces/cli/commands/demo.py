@@ -89,12 +89,15 @@ def command(invocation: Invocation, /, *, folder: Path) -> None:
 
 
 def _make_room(folder: Path) -> None:
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / _MARKER).exists():
-            raise InvalidValue(f"{folder} is no demo folder, and not empty", hint="name another with --dir")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    (folder / _MARKER).touch()
+    try:
+        if folder.exists():
+            if any(folder.iterdir()) and not (folder / _MARKER).exists():
+                raise InvalidValue(f"{folder} is no demo folder, and not empty", hint="name another with --dir")
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        (folder / _MARKER).touch()
+    except OSError as error:
+        raise InvalidValue(f"{folder} cannot be made: {error.strerror}", hint="name another with --dir") from error
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from loreline.core.entities import Kind
@@ -59,7 +61,8 @@ def _meaning(what: str | None, ref: str | None) -> tuple[Kind, str]:
         return _KINDS[what], ref
     found = parse_reference(what)
     if found is None or found.kind is None:
+        quoted = shlex.quote(what)
         raise InvalidValue(
-            f"{what!r} does not say what to show", hint=f"lore show issue {what}, or lore show mr {what}"
+            f"{what!r} does not say what to show", hint=f"lore show issue {quoted}, or lore show mr {quoted}"
         )
     return found.kind, what
