@@ -120,6 +120,26 @@ def test_show_marks_what_is_confidential(mirrored: Lore) -> None:
     assert "confidential" in without_colour(mirrored.on_terminal("show", "issue", "13"))
 
 
+def test_the_hint_for_a_reference_of_the_other_kind_can_be_pasted_into_a_shell(mirrored: Lore) -> None:
+    done = mirrored("show", "issue", "!6")
+    assert "!6 is a merge request, not an issue" in done.err
+    assert "hint: lore show '!6'" in done.err
+    assert "is an issue, not a merge request" in mirrored("show", "mr", "#6").err
+
+
+def test_only_the_state_is_bold_and_coloured_in_the_line_below_the_title(mirrored: Lore) -> None:
+    line = mirrored.on_terminal("show", "mr", "6", columns=200).splitlines()[1]
+    assert line == "\x1b[1;35mmerged\x1b[0m" + without_colour(line).removeprefix("merged")
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_the_projects_of_sync_status_fit_a_narrow_terminal(mirrored: Lore, columns: int) -> None:
+    seen = without_colour(mirrored.on_terminal("sync-status", columns=columns)).splitlines()
+    assert any(line.split() == ["PROJECT", "ISSUES", "MRS", "UP", "TO", "WAITING", "FAILING"] for line in seen)
+    assert max(map(len, seen)) <= columns
+    assert " UTC\t" in mirrored("sync-status").out
+
+
 @pytest.mark.parametrize("columns", [40, 80, 160])
 def test_no_line_of_a_table_is_wider_than_the_terminal(mirrored: Lore, columns: int) -> None:
     seen = without_colour(mirrored.on_terminal("list", "mrs", "-n", "100", columns=columns))

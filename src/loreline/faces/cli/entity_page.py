@@ -65,12 +65,13 @@ def _page(view: EntityView, kind: Kind, now: int, *, system: bool, threads: bool
 
 
 def _state_line(view: EntityView, now: int) -> Text:
-    line = Text(view.state, style=f"bold {words.STATE_STYLES.get(view.state, '')}")
+    line = Text()
+    line.append(view.state, style=f"bold {words.STATE_STYLES.get(view.state, '')}")
     if view.draft:
         line.append(" draft", style="yellow")
     if view.confidential:
         line.append(" confidential", style="bold red")
-    line.append(f" · @{words.line(view.author or 'ghost')} opened {words.when(view.created_at, now)}", style="not bold")
+    line.append(f" · @{words.line(view.author or 'ghost')} opened {words.when(view.created_at, now)}")
     if view.merged_at is not None:
         by = f" by @{words.line(view.merged_by)}" if view.merged_by else ""
         line.append(f" · merged {words.when(view.merged_at, now)}{by}")

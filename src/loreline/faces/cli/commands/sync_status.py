@@ -46,12 +46,12 @@ def _tell(status: Status, now: int) -> None:
     for failure in status.failures[:10]:
         click.echo(f"  failed: {words.line(failure.project)} {failure.subject}: {words.line(failure.message)}")
     click.echo()
-    projects = [
+    projects: list[list[str | Cell]] = [
         [
             one.project,
             f"{one.issues:,}",
             f"{one.merge_requests:,}",
-            words.minute(max(reached)) if (reached := _reached(one)) else "never",
+            _up_to(one, now),
             f"{one.waiting:,}",
             f"{one.failing:,}",
         ]
@@ -68,9 +68,10 @@ def _tell(status: Status, now: int) -> None:
     show_table(heads, projects)
 
 
-def _reached(project: ProjectStatus) -> list[int]:
+def _up_to(project: ProjectStatus, now: int) -> Cell:
     moments = (project.issues_reached_at, project.merge_requests_reached_at)
-    return [moment for moment in moments if moment is not None]
+    reached = max((moment for moment in moments if moment is not None), default=None)
+    return Cell(words.when(reached, now), plain=words.minute(reached) if reached is not None else None)
 
 
 def _run(run: Run, now: int) -> list[str | Cell]:
