@@ -108,3 +108,14 @@ def test_doctor_tells_a_damaged_database(ready: Lore) -> None:
     done = ready("doctor")
     assert done.code == 10
     assert "damaged or no SQLite database" in done.out
+
+
+def test_doctor_goes_on_when_gitlab_refuses_the_projects(ready: Lore, gitlab: Running) -> None:
+    gitlab.world.add_token("poor", scopes=("read_user",))
+    ready.environ["GITLAB_TOKEN"] = "poor"
+    done = ready("doctor", "-J")
+    assert done.code == 5
+    checks = {check["name"]: check for check in done.data["checks"]}
+    assert checks["scopes of gitlab"]["exit_code"] == checks["projects of gitlab"]["exit_code"] == 5
+    assert "read_api" in checks["projects of gitlab"]["hint"]
+    assert {"database", "disk", "git"} <= set(checks)

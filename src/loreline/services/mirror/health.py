@@ -85,8 +85,12 @@ async def _instance(
             return
         yield Check(name, OK, f"@{user.username} ({user.name}) at {instance.url}")
         yield await _scopes(client, instance, now)
-        async for check in _projects(client, instance):
-            yield check
+        try:
+            async for check in _projects(client, instance):
+                yield check
+        except LoreError as error:
+            # What ends a sync is here the failure of one check: the others have their say all the same.
+            yield _failed(f"projects of {instance.name}", error)
 
 
 async def _scopes(client: GitLab, instance: Instance, now: int) -> Check:
