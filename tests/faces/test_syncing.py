@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
 import apsw
-from tests.faces.conftest import Lore
+import pytest
+from tests.faces.conftest import Lore, without_colour
 
 from loreline.simulator import Fault, Running, edits
 
@@ -84,6 +86,13 @@ def test_only_the_projects_asked_for_are_synced(ready: Lore) -> None:
     done = ready("sync", "-p", "unheard/of")
     assert done.code == 13
     assert "unheard/of" in done.err
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_progress_shows_rate_and_time_left_on_narrow_terminals_too(ready: Lore, gitlab: Running, columns: int) -> None:
+    gitlab.world.behaviour.latency = 0.03
+    seen = without_colour(ready.on_terminal("sync", columns=columns))
+    assert re.search(r"threads, events and diffs +[━╸╺]{4,} [\d,]+ of [\d,]+, [\d,]+/s, \d+:\d\d left", seen)
 
 
 def test_events_left_out_come_with_the_next_sync(ready: Lore) -> None:

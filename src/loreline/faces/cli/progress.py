@@ -59,7 +59,8 @@ class Bar:
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
-        self._listing = bars.add_task("connecting", total=None, told="")
+        self._stage = "connecting"
+        self._listing = bars.add_task(self._stage, total=None, told="")
         self._fetching: TaskID | None = None
         self._began = 0.0
         self._listed = 0
@@ -67,15 +68,16 @@ class Bar:
         self._total = 0
 
     def stage(self, text: str) -> None:
-        self._bars.update(self._listing, description=text)
+        self._stage = text
+        self._show()
 
     def listed(self, count: int) -> None:
         self._listed += count
-        self._bars.update(self._listing, told=f"{self._listed:,}")
+        self._show()
 
     def queued(self, waiting: int) -> None:
         if self._fetching is None:
-            self._fetching = self._bars.add_task("threads, events and diffs", total=None, told="")
+            self._fetching = self._bars.add_task("", total=None, told="")
             self._began = time.monotonic()
         self._total = max(self._total, self._done + waiting)
         self._show()
@@ -85,12 +87,33 @@ class Bar:
         self._show()
 
     def _show(self) -> None:
+        listed = f"{self._listed:,}" if self._listed else ""
+        fetched = self._fetched()
+        room = self._bars.console.width - max(len(listed), len(fetched)) - _BESIDE
+        self._bars.update(self._listing, description=fitted(self._stage, room), told=listed)
+        if self._fetching is not None:
+            description = fitted("threads, events and diffs", room)
+            self._bars.update(
+                self._fetching, description=description, total=self._total, completed=self._done, told=fetched
+            )
+
+    def _fetched(self) -> str:
         """Commits come in bursts, so rate and ETA are those of the whole run so far."""
         if self._fetching is None:
-            return
-        rate = self._done / max(time.monotonic() - self._began, 0.001)
+            return ""
         told = f"{self._done:,} of {self._total:,}"
         if self._done:
+            rate = self._done / max(time.monotonic() - self._began, 0.001)
             left = int((self._total - self._done) / rate)
             told += f", {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
-        self._bars.update(self._fetching, total=self._total, completed=self._done, told=told)
+        return told
+
+
+_BESIDE = 8
+"""The spinner, the gaps, and the least of a bar."""
+
+
+def fitted(text: str, room: int) -> str:
+    """Its end, where there is not room for all: numbers go before names, and what is done before where."""
+    room = max(room, 8)
+    return text if len(text) <= room else f"…{text[1 - room :]}"
