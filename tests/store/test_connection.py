@@ -174,6 +174,17 @@ def test_a_database_that_was_cut_off_is_damaged(path):
         use_everything(path)
 
 
+def test_key_columns_stand_first_in_tables_without_rowid(path):
+    db = open_database(path, create=True)
+    tables = db.execute("SELECT name FROM pragma_table_list WHERE wr AND schema = 'main'").fetchall()
+    assert ("issue_assignees",) in tables
+    for (table,) in tables:
+        keys = [key for (key,) in db.execute("SELECT pk FROM pragma_table_info(?) ORDER BY cid", (table,))]
+        among = [key for key in keys if key]
+        assert keys[: len(among)] == list(range(1, len(among) + 1)), table
+    db.close()
+
+
 def test_a_folder_in_place_of_the_file_cannot_be_opened(tmp_path):
     assert "cannot be opened" in failing(tmp_path, DatabaseFailed).message
 

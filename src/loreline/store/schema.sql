@@ -221,26 +221,28 @@ CREATE TABLE mr_labels (
 ) WITHOUT ROWID;
 CREATE INDEX idx_mr_labels_label ON mr_labels(label_id);
 
+-- Key columns stand first in tables without rowid: SQLite up to 3.40, which many machines have, misreads the others
+-- in `PRAGMA integrity_check` and reports NULLs where there are none.
 CREATE TABLE issue_assignees (
   issue_id INTEGER NOT NULL REFERENCES issues(id) ON DELETE CASCADE,
-  username TEXT NOT NULL,
   gitlab_user_id INTEGER NOT NULL,
+  username TEXT NOT NULL,
   PRIMARY KEY (issue_id, gitlab_user_id)
 ) WITHOUT ROWID;
 CREATE INDEX idx_issue_assignees_username ON issue_assignees(username);
 
 CREATE TABLE mr_assignees (
   merge_request_id INTEGER NOT NULL REFERENCES merge_requests(id) ON DELETE CASCADE,
-  username TEXT NOT NULL,
   gitlab_user_id INTEGER NOT NULL,
+  username TEXT NOT NULL,
   PRIMARY KEY (merge_request_id, gitlab_user_id)
 ) WITHOUT ROWID;
 CREATE INDEX idx_mr_assignees_username ON mr_assignees(username);
 
 CREATE TABLE mr_reviewers (
   merge_request_id INTEGER NOT NULL REFERENCES merge_requests(id) ON DELETE CASCADE,
-  username TEXT NOT NULL,
   gitlab_user_id INTEGER NOT NULL,
+  username TEXT NOT NULL,
   PRIMARY KEY (merge_request_id, gitlab_user_id)
 ) WITHOUT ROWID;
 CREATE INDEX idx_mr_reviewers_username ON mr_reviewers(username);
