@@ -79,6 +79,14 @@ def test_a_missing_choice_is_told_in_one_line(lore: Lore) -> None:
     assert "\n" not in lore("-J", "count").answer["error"]["message"]
 
 
+def test_arguments_that_are_no_text_are_refused_and_told(mirrored: Lore) -> None:
+    odd = "\udcff"  # as Python takes the byte FF
+    for words in (["show", odd], ["list", "issues", "-S", odd], ["list", "issues", "-l", odd]):
+        assert mirrored(*words).code == 13
+        assert mirrored("-J", *words).answer["error"]["code"] == "invalid_value"
+    assert mirrored("-J", "--config", odd, "sync").answer["error"]["message"].endswith("\ufffd")
+
+
 def test_without_configuration_sync_says_what_to_do(lore: Lore) -> None:
     done = lore("sync")
     assert done.code == 3
@@ -124,6 +132,34 @@ def test_a_pipe_that_closes_early_is_no_error(mirrored: Lore) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert err == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_disk_that_is_full_is_told_as_such(mirrored: Lore) -> None:
+    for words in (["list", "mrs"], ["-J", "list", "mrs"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "loreline", *words],
+                cwd=mirrored.folder,
+                env=mirrored.environment(),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+        assert done.returncode == 10
+        assert "error: the disk is full" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_that_knows_little_gets_what_it_can_show_and_a_robot_everything(mirrored: Lore) -> None:
+    poor = Lore(mirrored.folder, mirrored.environ | {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"})
+    done = poor("show", "mr", "6")
+    assert done.code == 0, done
+    assert "refresh-rotation ? main" in done.out
+    words = ("-J", "show", "mr", "5")
+    assert poor(*words).data == mirrored(*words).data
 
 
 def test_no_colour_reaches_a_pipe_and_no_color_is_heeded(mirrored: Lore) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 
 import click
 
-from loreline.errors import InvalidValue, LoreError, UsageError
+from loreline.errors import DatabaseFailed, InvalidValue, LoreError, UsageError
 from loreline.faces.cli.invocation import Invocation
 from loreline.faces.cli.output import emit_error
 
 INTERRUPTED = 130
 INTERNAL = 1
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def told(error: BaseException) -> LoreError:
@@ -24,6 +27,11 @@ def told(error: BaseException) -> LoreError:
         return InvalidValue(_in_one_line(error), hint=_usage_hint(error))
     if isinstance(error, click.ClickException):
         return UsageError(_in_one_line(error), hint=_usage_hint(error))
+    if isinstance(error, UnicodeEncodeError) and "surrogate" in error.reason:
+        return InvalidValue("an argument is no UTF-8 text", hint="check how it was typed or pasted")
+    if isinstance(error, OSError) and error.errno in _FULL:
+        what = f": {error.filename} cannot grow" if error.filename else ", and the answer did not fit"
+        return DatabaseFailed(f"the disk is full{what}", hint="free some space and run again")
     return LoreError(
         f"internal error: {type(error).__name__}: {error}",
         hint="this is a fault of Loreline; LORELINE_TRACEBACK=1 shows where",
@@ -35,7 +43,10 @@ def end_with(error: BaseException, invocation: Invocation) -> int:
     failure = told(error)
     if failure.exit_code == INTERNAL and os.environ.get("LORELINE_TRACEBACK"):
         traceback.print_exception(error, file=sys.stderr)
-    emit_error(failure, invocation)
+    try:
+        emit_error(failure, invocation)
+    except OSError:  # an answer for a robot goes where there is no room for it
+        click.echo(f"error: {failure.message}", err=True)
     return failure.exit_code
 
 

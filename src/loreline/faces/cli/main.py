@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -98,6 +99,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command line, and what it ends with."""
     invocation = Invocation(robot=any(word in {"-J", "--robot", "--json"} for word in arguments))
     signal.signal(signal.SIGTERM, _terminated)
+    _speak(robot=invocation.robot)
     try:
         code = lore.main(list(arguments), prog_name="lore", standalone_mode=False, obj=invocation)
     except (KeyboardInterrupt, click.Abort):
@@ -111,6 +113,15 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last place that can tell it kindly
         return exits.end_with(error, invocation)
     return code if isinstance(code, int) else 0
+
+
+def _speak(*, robot: bool) -> None:
+    """Robots are answered in UTF-8 everywhere; people in their terminal's encoding, as far as that goes."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if robot:
+            sys.stdout.reconfigure(encoding="utf-8", errors="strict")
+        else:
+            sys.stdout.reconfigure(errors="replace")
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> None:

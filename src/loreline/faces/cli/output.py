@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from loreline.core.times import to_iso
-from loreline.core.untrusted import escape_in_json
+from loreline.core.untrusted import escape_in_json, without_surrogates
 from loreline.errors import LoreError
 from loreline.faces.cli.invocation import Invocation
 
@@ -44,22 +44,22 @@ def _meta(invocation: Invocation) -> dict[str, Any]:
 
 
 def _write(answer: dict[str, Any]) -> None:
-    text = msgspec.json.encode(_with_iso_times(msgspec.to_builtins(answer, enc_hook=str)))
+    text = msgspec.json.encode(_told(msgspec.to_builtins(answer, enc_hook=str)))
     if sys.stdout.isatty():
         text = msgspec.json.format(text, indent=2)
     click.echo(escape_in_json(text.decode()))
 
 
-def _with_iso_times(value: Any) -> Any:
-    """Every `…_at`, which is ms inside, as ISO 8601."""
+def _told(value: Any) -> Any:
+    """Every `…_at`, which is ms inside, as ISO 8601; and all text as Unicode, which an argument need not be."""
     if isinstance(value, list):
-        return [_with_iso_times(item) for item in value]
+        return [_told(item) for item in value]
     if isinstance(value, dict):
         return {
-            key: to_iso(item) if key.endswith("_at") and isinstance(item, int) else _with_iso_times(item)
+            key: to_iso(item) if key.endswith("_at") and isinstance(item, int) else _told(item)
             for key, item in value.items()
         }
-    return value
+    return without_surrogates(value) if isinstance(value, str) else value
 
 
 def console(*, stderr: bool = False) -> Console:
