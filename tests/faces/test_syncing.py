@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 from pathlib import Path
 
@@ -202,6 +203,23 @@ def test_the_demo_answers_robots_and_leaves_a_mirror(lore: Lore) -> None:
     assert Path(done.data["database"]).is_file()
     config = str(lore.folder / "tour" / "loreline.toml")
     assert lore("count", "mrs", "--config", config).out == "32\n"
+
+
+def test_what_the_demo_says_to_try_can_be_typed(lore: Lore) -> None:
+    lore.environ["PATH"] = "/usr/bin:/bin"
+    tried = re.findall(r"^  (\S*lore .*)$", lore("demo").out, re.MULTILINE)
+    assert len(tried) > 3
+    for line in tried:
+        done = subprocess.run(
+            ["bash", "-c", line],
+            cwd=lore.folder,
+            env=lore.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done
 
 
 def test_the_demo_empties_no_folder_but_its_own(lore: Lore) -> None:

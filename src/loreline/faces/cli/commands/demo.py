@@ -84,8 +84,8 @@ def command(invocation: Invocation, /, *, folder: Path) -> None:
         "show harbor-docs#1",
         "count events",
     ):
-        click.echo(f"  lore {line} --config {here}/loreline.toml")
-    click.echo("\nFor your own GitLab: lore init")
+        click.echo(f"  {_program()} {line} --config {here}/loreline.toml")
+    click.echo(f"\nFor your own GitLab: {_program()} init")
 
 
 def _make_room(folder: Path) -> None:
@@ -145,6 +145,12 @@ def _run(line: str, folder: Path, *, quiet: bool) -> None:
         raise LoreError(
             f"the tour ended at: {line} (exit code {done.returncode}){said}", hint="this is a fault of Loreline"
         )
+
+
+def _program() -> str:
+    """What to type for `lore`: after `make demo` it is on nobody's PATH yet."""
+    beside = Path(sys.executable).parent / "lore"
+    return _shown(beside) if shutil.which("lore") is None and beside.exists() else "lore"
 
 
 def _shown(path: Path) -> str:
