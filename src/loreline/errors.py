@@ -14,6 +14,9 @@ LoreError
 ├── MigrationFailed       the schema could not be brought up to date   11
 ├── SyncRunning           another sync is alive                        12
 ├── InvalidValue          an argument names something impossible       13
+├── EmbedderUnavailable   what makes vectors is not to be had          14
+├── ModelNotFound         it is there, but does not know the model     15
+├── EmbeddingFailed       it failed on a text                          16
 ├── NotFound              nothing in the mirror answers to that        17
 ├── Ambiguous             more than one thing answers to that          18
 └── PartialFailure        some items failed; the rest is done          19
@@ -114,6 +117,21 @@ class SyncRunning(LoreError):
 class InvalidValue(LoreError):
     code = "invalid_value"
     exit_code = 13
+
+
+class EmbedderUnavailable(LoreError):
+    code = "embedder_unavailable"
+    exit_code = 14
+
+
+class ModelNotFound(LoreError):
+    code = "model_not_found"
+    exit_code = 15
+
+
+class EmbeddingFailed(LoreError):
+    code = "embedding_failed"
+    exit_code = 16
 
 
 class NotFound(LoreError):

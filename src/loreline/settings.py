@@ -54,10 +54,36 @@ class Sync(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sweep_days: int = 7
 
 
+class Documents(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What of the mirror is made searchable."""
+
+    longest_thread: int = 1_000_000
+    bot_notes: bool = True
+    bots: tuple[str, ...] = ("*[bot]", "*_bot", "*-bot", "project_*_bot*", "group_*_bot*")
+
+
+class Embedding(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What makes vectors of texts, and how it is reached."""
+
+    provider: str = "bundled"
+    model: str | None = None
+    url: str | None = None
+    api_key_env: str | None = None
+    dimensions: int | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    batch: int = 32
+    concurrency: int = 2
+    timeout_seconds: float = 120
+    threads: int = 0
+
+
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     database: Path
     instances: tuple[Instance, ...] = ()
     sync: Sync = Sync()
+    documents: Documents = Documents()
+    embedding: Embedding = Embedding()
     file: Path | None = None
     """Where they were read from."""
     warnings: tuple[str, ...] = ()
@@ -148,8 +174,16 @@ _JSON_SYNC = {
     "requestsPerSecond": "requests_per_second",
     "timeoutSeconds": "timeout_seconds",
 }
+_JSON_EMBEDDING = {
+    "provider": "provider",
+    "model": "model",
+    "baseUrl": "url",
+    "concurrency": "concurrency",
+    "dimensions": "dimensions",
+    "timeoutSeconds": "timeout_seconds",
+    "apiKeyEnvVar": "api_key_env",
+}
 _JSON_LATER = {
-    "embedding": "nothing is embedded yet",
     "backfillDays": "the sweep covers it: sync.sweep_days",
     "staleLockMinutes": "a dead sync is noticed by its heartbeat",
     "heartbeatIntervalSeconds": "it is fixed",
@@ -161,7 +195,7 @@ _JSON_LATER = {
 
 def _from_json(data: Any, where: str, warnings: list[str]) -> dict[str, Any]:
     data = _table(data, where)
-    known = {"gitlab", "projects", "sync", "storage", *_JSON_LATER}
+    known = {"gitlab", "projects", "sync", "storage", "embedding", *_JSON_LATER}
     _known(data, known, where)
     gitlab = _table(data.get("gitlab", {}), f"{where}, gitlab")
     _known(gitlab, {"baseUrl", "tokenEnvVar"}, f"{where}, gitlab")
@@ -182,6 +216,9 @@ def _from_json(data: Any, where: str, warnings: list[str]) -> dict[str, Any]:
     sync = _table(data.get("sync", {}), f"{where}, sync")
     _known(sync, {*_JSON_SYNC, *_JSON_LATER}, f"{where}, sync")
     raw["sync"] = {name: sync[key] for key, name in _JSON_SYNC.items() if key in sync}
+    embedding = _table(data.get("embedding", {}), f"{where}, embedding")
+    _known(embedding, set(_JSON_EMBEDDING), f"{where}, embedding")
+    raw["embedding"] = {name: embedding[key] for key, name in _JSON_EMBEDDING.items() if key in embedding}
     left_aside = sorted({*data, *sync} & set(_JSON_LATER))
     warnings.extend(f"{where}: {key} is left aside ({_JSON_LATER[key]})" for key in left_aside)
     return raw
@@ -189,12 +226,15 @@ def _from_json(data: Any, where: str, warnings: list[str]) -> dict[str, Any]:
 
 # ── keys ────────────────────────────────────────────────────────────────────────────────────────────────
 
-_TOP = {"database", "instance", "sync"}
+_SECTIONS: dict[str, type[Struct]] = {"sync": Sync, "documents": Documents, "embedding": Embedding}
+_TOP = {"database", "instance", *_SECTIONS}
 
 
 def _check_keys(raw: dict[str, Any], where: str) -> None:
+    places: list[tuple[str, type[Struct]]] = [(f"[{name}]", kind) for name, kind in _SECTIONS.items()]
+    places.append(("[[instance]]", Instance))
     for key in raw:
-        for section, struct in (("[sync]", Sync), ("[[instance]]", Instance)):
+        for section, struct in places:
             if key not in _TOP and difflib.get_close_matches(key, struct.__struct_fields__, n=1, cutoff=0.8):
                 (near,) = difflib.get_close_matches(key, struct.__struct_fields__, n=1, cutoff=0.8)
                 raise ConfigInvalid(
@@ -203,7 +243,9 @@ def _check_keys(raw: dict[str, Any], where: str) -> None:
                     key=key,
                 )
     _known(raw, _TOP, where)
-    _known(_table(raw.get("sync", {}), f"{where}, [sync]"), set(Sync.__struct_fields__), f"{where}, [sync]")
+    for name, kind in _SECTIONS.items():
+        place = f"{where}, [{name}]"
+        _known(_table(raw.get(name, {}), place), set(kind.__struct_fields__), place)
     instances = raw.get("instance", [])
     if not isinstance(instances, list):
         raise ConfigInvalid(f"{where}: [instance] is one table", hint="write [[instance]], in double brackets")
@@ -242,13 +284,14 @@ def _merge_environment(raw: dict[str, Any], environ: Mapping[str, str], working:
             raise ConfigInvalid(f"there is no {name} in the environment's settings", hint=f"did you mean {near[0]}?")
     if environ.get("LORELINE_DATABASE"):
         raw["database"] = _from_here("database", environ["LORELINE_DATABASE"], working)
-    sync_types, instance_types = get_type_hints(Sync), get_type_hints(Instance)
+    instance_types = get_type_hints(Instance)
     instances: list[dict[str, Any]] = raw.setdefault("instance", [])
     for name, value in sorted(environ.items()):
-        if name.startswith("LORELINE_SYNC_"):
-            key = name.removeprefix("LORELINE_SYNC_").lower()
-            _known({key: value}, set(sync_types), f"{name} in the environment")
-            raw.setdefault("sync", {})[key] = _typed(name, value, sync_types[key])
+        section, _, key = name.removeprefix("LORELINE_").lower().partition("_")
+        if name.startswith("LORELINE_") and section in _SECTIONS:
+            types = get_type_hints(_SECTIONS[section])
+            _known({key: value}, set(types), f"{name} in the environment")
+            raw.setdefault(section, {})[key] = _typed(name, value, types[key])
         elif name.startswith("LORELINE_INSTANCE_"):
             rest = name.removeprefix("LORELINE_INSTANCE_").lower()
             target, key = _instance_of(rest, instances)
@@ -281,9 +324,9 @@ def _typed(name: str, value: str, kind: Any) -> Any:
         if value.lower() not in {"1", "true", "yes", "on", "0", "false", "no", "off"}:
             raise ConfigInvalid(f"{name} in the environment is no yes or no: {value!r}", hint="use true or false")
         return value.lower() in {"1", "true", "yes", "on"}
-    if kind in {int, float}:
+    if kind in {int, float, int | None}:
         try:
-            return kind(value)
+            return float(value) if kind is float else int(value)
         except ValueError as error:
             raise ConfigInvalid(
                 f"{name} in the environment is no number: {value!r}", hint="use a plain number"
@@ -306,17 +349,25 @@ def _settled(raw: dict[str, Any], file: Path | None, where: str, places: Places,
     try:
         instances = tuple(msgspec.convert(item, Instance) for item in raw.get("instance", []))
         sync = msgspec.convert(raw.get("sync", {}), Sync)
+        documents = msgspec.convert(raw.get("documents", {}), Documents)
+        embedding = msgspec.convert(raw.get("embedding", {}), Embedding)
         database = msgspec.convert(raw.get("database", str(places.default_database)), str)
     except msgspec.ValidationError as error:
         raise ConfigInvalid(f"{where}: {_plainly(str(error))}", hint="see docs/configuration.md") from error
     if not database:
         raise ConfigInvalid(f"{where}: database is empty", hint="write the path of a file, or leave the key out")
-    for problem, hint in (*_instance_problems(instances), *_sync_problems(sync)):
+    for problem, hint in (
+        *_instance_problems(instances),
+        *_sync_problems(sync),
+        *_search_problems(documents, embedding),
+    ):
         raise ConfigInvalid(f"{where}: {problem}", hint=hint)
     return Settings(
         database=_path(database, base),
         instances=tuple(_rooted(instance, base) for instance in instances),
         sync=sync,
+        documents=documents,
+        embedding=_rooted_model(embedding, base),
         file=file,
         warnings=warnings,
     )
@@ -367,6 +418,34 @@ def _sync_problems(sync: Sync) -> Iterator[tuple[str, str]]:
         yield "sync.retry_seconds is negative", "use 0.5 or so"
     if sync.sweep_days < 1:
         yield f"sync.sweep_days is {sync.sweep_days}", "use 1 or more"
+
+
+PROVIDERS = ("bundled", "onnx", "ollama", "openai", "fastembed", "none")
+
+
+def _search_problems(documents: Documents, embedding: Embedding) -> Iterator[tuple[str, str]]:
+    if documents.longest_thread < 1_000:
+        yield f"documents.longest_thread is {documents.longest_thread}", "use 1000 characters or more"
+    if embedding.provider not in PROVIDERS:
+        near = difflib.get_close_matches(embedding.provider, PROVIDERS, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(PROVIDERS)}"
+        yield f"there is no embedding.provider {embedding.provider!r}", hint
+    if embedding.url is not None and not embedding.url.startswith(("http://", "https://")):
+        yield "embedding.url is no address", 'it looks like "http://localhost:11434"'
+    for key, least, most in (("batch", 1, 2048), ("concurrency", 1, 64), ("threads", 0, 1024)):
+        if not least <= getattr(embedding, key) <= most:
+            yield f"embedding.{key} is {getattr(embedding, key)}", f"use {least} to {most}"
+    if embedding.dimensions is not None and not 1 <= embedding.dimensions <= 16_384:
+        yield f"embedding.dimensions is {embedding.dimensions}", "leave it out, or use what the model has"
+    if not (math.isfinite(embedding.timeout_seconds) and embedding.timeout_seconds > 0):
+        yield "embedding.timeout_seconds is not positive", "use 120 or so"
+
+
+def _rooted_model(embedding: Embedding, base: Path) -> Embedding:
+    """The folder of a local model is relative to the file that names it."""
+    if embedding.provider != "onnx" or embedding.model is None:
+        return embedding
+    return msgspec.structs.replace(embedding, model=str(_path(embedding.model, base)))
 
 
 def _plainly(message: str) -> str:

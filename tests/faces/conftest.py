@@ -106,11 +106,13 @@ class Lore:
             os.close(leader)
         return seen.decode("utf-8", "replace").replace("\r\n", "\n")
 
-    def configure(self, url: str, projects: list[str], **settings: str) -> Path:
+    def configure(self, url: str, projects: list[str], *, provider: str = "none", **settings: str) -> Path:
         lines = [f'database = "{self.folder / "mirror.db"}"', "[[instance]]", f'url = "{url}"']
         lines += [f'{key} = "{value}"' for key, value in settings.items()]
         lines.append(f"projects = {json.dumps(projects)}")
         lines += ["[sync]", "retry_seconds = 0.01", "retries = 2", "timeout_seconds = 5"]
+        # The model takes a second to load: tests of search ask for it.
+        lines += ["[embedding]", f'provider = "{provider}"']
         path = self.folder / "loreline.toml"
         path.write_text("\n".join(lines) + "\n")
         return path

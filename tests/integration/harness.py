@@ -13,8 +13,8 @@ from pathlib import Path
 import apsw
 from tests.integration.oracle import Truth
 
-from loreline.services.mirror.progress import Silent
 from loreline.services.mirror.sync import Options, run_sync
+from loreline.services.runs.progress import Silent
 from loreline.settings import Instance, Settings, Sync
 from loreline.simulator import DEFAULT_TOKEN
 from loreline.simulator.state import state_lines

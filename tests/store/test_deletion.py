@@ -8,8 +8,8 @@ import pytest
 from tests.simulator import building
 
 from loreline.core.entities import Kind
-from loreline.services.mirror.progress import Silent
 from loreline.services.mirror.sync import Options, run_sync
+from loreline.services.runs.progress import Silent
 from loreline.settings import Instance, Settings, Sync
 from loreline.simulator import DEFAULT_TOKEN, World, edits, running
 from loreline.store import entities

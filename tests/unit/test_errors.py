@@ -23,14 +23,14 @@ TABLE = {
     "MigrationFailed": 11,
     "SyncRunning": 12,
     "InvalidValue": 13,
-    "EmbeddingUnavailable": 14,
+    "EmbedderUnavailable": 14,
     "ModelNotFound": 15,
     "EmbeddingFailed": 16,
     "NotFound": 17,
     "Ambiguous": 18,
     "PartialFailure": 19,
 }
-"""Section 6 of the design; 14 to 16 come with the embedder."""
+"""Section 6 of the design."""
 
 
 def kinds(kind=LoreError):

@@ -204,12 +204,26 @@ def test_the_camel_case_json_of_the_older_tool_is_read(resolve, tmp_path):
 
 def test_what_the_older_file_asks_for_and_is_not_done_is_warned_of(resolve):
     settings = resolve(
-        {"gitlab": {"baseUrl": "https://gitlab.example.com"}, "sync": {"staleLockMinutes": 5}, "embedding": {}},
+        {"gitlab": {"baseUrl": "https://gitlab.example.com"}, "sync": {"staleLockMinutes": 5, "backfillDays": 14}},
         name="lore.config.json",
     )
     assert len(settings.warnings) == 2
     assert any("staleLockMinutes" in warning for warning in settings.warnings)
-    assert any("embedding" in warning for warning in settings.warnings)
+    assert any("backfillDays" in warning for warning in settings.warnings)
+
+
+def test_the_older_file_names_the_embedder(resolve):
+    settings = resolve(
+        {
+            "gitlab": {"baseUrl": "https://gitlab.example.com"},
+            "embedding": {"provider": "ollama", "model": "nomic-embed-text", "baseUrl": "http://localhost:11434"},
+        },
+        name="lore.config.json",
+    )
+    embedding = settings.embedding
+    assert (embedding.provider, embedding.model) == ("ollama", "nomic-embed-text")
+    assert embedding.url == "http://localhost:11434"
+    assert settings.warnings == ()
 
 
 @pytest.mark.parametrize(

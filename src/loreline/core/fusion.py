@@ -7,6 +7,15 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 
+class Measure(Struct, frozen=True):
+    """What one retriever found."""
+
+    scores: Mapping[int, float]
+    weight: float
+    floor: float = 0.0
+    """A score that tells nothing: what is below it counts as not found."""
+
+
 class Part(Struct, frozen=True):
     """What one retriever says of one thing."""
 
@@ -24,31 +33,30 @@ class Fused(Struct, frozen=True):
     parts: dict[str, Part]
 
 
-def fuse(found: Mapping[str, Mapping[int, float]], weights: Mapping[str, float]) -> list[Fused]:
+def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
     """Everything any retriever found, best first.
 
-    Each list is scaled so that its best is 1, then weighted and added. Reciprocal ranks (RRF), which know nothing of
-    how much better the first is than the second, order the real histories 3 to 4 points of nDCG@10 worse. Scores of
-    0 and below tell nothing.
+    Each list is scaled so that its best is 1 and its floor 0, then weighted and added. Reciprocal ranks (RRF), which
+    know nothing of how much better the first is than the second, order the real histories about 4 points of nDCG@10
+    worse.
     """
+    telling = {name: one for name, one in measures.items() if max(one.scores.values(), default=one.floor) > one.floor}
+    whole = sum(one.weight for one in telling.values()) or 1.0
     scores: dict[int, float] = {}
     parts: dict[int, dict[str, Part]] = {}
-    whole = sum(weights[name] for name, scored in found.items() if scored) or 1.0
-    for name, scored in found.items():
-        best = max(scored.values(), default=0.0)
-        if best <= 0:
-            continue
-        weight = weights[name] / whole
-        for rank, (thing, score) in enumerate(_ordered(scored), start=1):
-            if score <= 0:
+    for name, measure in telling.items():
+        ranked = ordered(measure.scores)
+        range_ = ranked[0][1] - measure.floor
+        for rank, (thing, score) in enumerate(ranked, start=1):
+            if score <= measure.floor:
                 break
-            share = weight * score / best
+            share = measure.weight / whole * (score - measure.floor) / range_
             scores[thing] = scores.get(thing, 0.0) + share
             parts.setdefault(thing, {})[name] = Part(rank, score, share)
-    return [Fused(thing, score, parts[thing]) for thing, score in _ordered(scores)]
+    return [Fused(thing, score, parts[thing]) for thing, score in ordered(scores)]
 
 
-def _ordered(scores: Mapping[int, float]) -> list[tuple[int, float]]:
+def ordered(scores: Mapping[int, float]) -> list[tuple[int, float]]:
     """Highest first; equal ones by id, newest first, so that an answer is the same each time."""
     return sorted(scores.items(), key=lambda one: (-one[1], -one[0]))
 
@@ -59,4 +67,4 @@ def reciprocal_ranks(lists: Sequence[Sequence[int]], k: int = 60) -> list[tuple[
     for ranked in lists:
         for rank, thing in enumerate(ranked, start=1):
             scores[thing] = scores.get(thing, 0.0) + 1 / (k + rank)
-    return _ordered(scores)
+    return ordered(scores)

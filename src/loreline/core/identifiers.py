@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_JOINED = re.compile(r"[^\W_]+(?:[_\-][^\W_]+)+")
+# Possessive, and only from where a run begins: a megabyte of hex must not be tried from each of its characters.
+_JOINED = re.compile(r"(?<![^\W_])[^\W_]++(?:[_\-][^\W_]++)+")
 _HUMPED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2,}[a-z])[A-Za-z][A-Za-z0-9]*\b")
 _SPECIAL = re.compile(r"(?<![\w+#.])(?:[A-Za-z]\+\+|[CFJ]#|\.NET|[A-Z]\*)(?![\w+#])", re.IGNORECASE)
 _FLAG = re.compile(r"(?<![\w-])-D([A-Za-z_]\w+)")
@@ -51,6 +52,11 @@ def special_word(name: str) -> str:
     return name.lower().replace("+", "plus").replace("#", "sharp").replace(".", "dot").replace("*", "star")
 
 
+def is_special(word: str) -> bool:
+    """Whether it is such a name: `C++`, `C#`, `.NET`."""
+    return _SPECIAL.fullmatch(word) is not None
+
+
 def bigrams(run: str) -> list[str]:
     """A run of characters of a script without spaces, as overlapping pairs and single ones."""
     return [*run, *(run[at : at + 2] for at in range(len(run) - 1))]
@@ -63,7 +69,7 @@ def has_cjk(text: str) -> bool:
 def alternatives(word: str) -> list[list[str]]:
     """Other ways than its own in which a query's word may stand in the index, each a list of adjacent words."""
     found: list[list[str]] = []
-    if _SPECIAL.fullmatch(word):
+    if is_special(word):
         return [[special_word(word)]]
     flag = _FLAG.fullmatch(word)
     if flag is not None:

@@ -62,6 +62,11 @@ def behind(db: apsw.Connection) -> int:
     return int(row[0])
 
 
+def failed_count(db: apsw.Connection) -> int:
+    """How many entities could not be made into documents."""
+    return int(db.execute("SELECT count(*) FROM dirty_sources").fetchone()[0])
+
+
 def forget_hashes(db: apsw.Connection) -> None:
     """Every document differs from what it is compared with, and so is written again."""
     db.execute("UPDATE documents SET content_hash = x'', labels_hash = x'', paths_hash = x'', index_hash = x''")

@@ -286,3 +286,27 @@ def entity_deleted(db: apsw.Connection, kind: Kind, local_id: int, path: str, ii
             ).fetchall()
             if not changed:
                 db.execute("DELETE FROM entity_references WHERE id = ?", (reference_id,))
+
+
+def neighbours(db: apsw.Connection, kind: Kind, local_id: int) -> dict[tuple[Kind, int], str]:
+    """The mirrored entities it is linked with, and by what: `closes` and `closed by`, `mentions`, `mentioned by`, …"""
+    rows = db.execute(
+        "SELECT target_entity_type, target_entity_id, reference_type, 0 FROM entity_references"
+        " WHERE source_entity_type = ?1 AND source_entity_id = ?2 AND target_entity_id IS NOT NULL"
+        " UNION ALL"
+        " SELECT source_entity_type, source_entity_id, reference_type, 1 FROM entity_references"
+        " WHERE target_entity_type = ?1 AND target_entity_id = ?2 AND source_entity_id IS NOT NULL",
+        (kind.value, local_id),
+    ).fetchall()
+    found: dict[tuple[Kind, int], str] = {}
+    for other, other_id, reference_type, inward in sorted(rows, key=lambda row: (_STRENGTH.index(row[2]), row[3])):
+        found.setdefault((Kind(other), other_id), _SAID[reference_type][inward])
+    return found
+
+
+_STRENGTH = ("closes", "related", "mentioned")
+_SAID = {
+    "closes": ("closes", "closed by"),
+    "related": ("related", "related"),
+    "mentioned": ("mentions", "mentioned by"),
+}

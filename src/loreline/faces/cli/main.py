@@ -26,10 +26,19 @@ COMMANDS = {
         "ingest": "Bring only the issues or only the merge requests up to date.",
         "sync-status": "Show the last syncs, and what waits or fails.",
     },
+    "Search": {
+        "search": "Search issues, merge requests and threads.",
+        "related": "Show what is nearest to an issue or merge request.",
+    },
     "Read": {
         "list": "List issues or merge requests.",
         "show": "Show an issue or merge request with its threads.",
         "count": "Count what is mirrored.",
+    },
+    "Index": {
+        "generate-docs": "Make what is mirrored searchable by its words.",
+        "embed": "Make it searchable by its meaning.",
+        "stats": "Show, check and repair what search goes by.",
     },
     "More": {
         "demo": "Try everything on a built-in project, without a GitLab.",

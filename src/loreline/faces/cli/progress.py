@@ -1,4 +1,4 @@
-"""A sync's progress on stderr: a bar with rate and ETA on a terminal, a line per stage in a log."""
+"""A run's progress on stderr: bars with rate and ETA on a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from loreline.services.mirror.progress import Progress, Silent
+from loreline.services.runs.progress import Progress, Silent, Work
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -41,31 +41,70 @@ def shown_progress(*, wanted: bool) -> Iterator[Progress]:
             yield Bar(bars)
 
 
+class Tally:
+    """How far one kind of work has come. What is done comes in bursts, so rate and ETA are those of the whole run."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total = 0
+        self._began = time.monotonic()
+
+    def waiting(self, count: int) -> None:
+        self.total = max(self.total, self.done + count)
+
+    def add(self, count: int) -> None:
+        self.done += count
+        self.total = max(self.total, self.done)
+
+    @property
+    def told(self) -> str:
+        told = f"{self.done:,} of {self.total:,}"
+        if self.done:
+            rate = self.done / max(time.monotonic() - self._began, 0.001)
+            left = int((self.total - self.done) / rate)
+            hours, minutes = divmod(left // 60, 60)
+            told += f", {rate:,.0f}/s, {f'{hours}:{minutes:02d}' if hours else minutes}:{left % 60:02d} left"
+        return told
+
+
+_LINE_SECONDS = 30
+
+
 class Lines:
-    """For a log: what is begun, and nothing that moves."""
+    """For a log: what is begun, and how far long work has come."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[Work, Tally] = {}
+        self._told_at = time.monotonic()
 
     def stage(self, text: str) -> None:
         click.echo(text, err=True)
 
     def listed(self, count: int) -> None: ...
 
-    def queued(self, waiting: int) -> None: ...
+    def waiting(self, work: Work, count: int) -> None:
+        self._tallies.setdefault(work, Tally()).waiting(count)
 
-    def fetched(self, count: int) -> None: ...
+    def done(self, work: Work, count: int) -> None:
+        self._tallies.setdefault(work, Tally()).add(count)
+        if time.monotonic() - self._told_at < _LINE_SECONDS:
+            return
+        self._told_at = time.monotonic()
+        for kind, tally in self._tallies.items():
+            if tally.done < tally.total:
+                click.echo(f"{kind.value}: {tally.told}", err=True)
 
 
 class Bar:
-    """Two tasks: what is listed, and the dependents behind it."""
+    """One for what is listed, and one for each kind of work behind it."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
         self._stage = "connecting"
         self._listing = bars.add_task(self._stage, total=None, told="")
-        self._fetching: TaskID | None = None
-        self._began = 0.0
         self._listed = 0
-        self._done = 0
-        self._total = 0
+        self._tallies: dict[Work, Tally] = {}
+        self._tasks: dict[Work, TaskID] = {}
 
     def stage(self, text: str) -> None:
         self._stage = text
@@ -75,38 +114,33 @@ class Bar:
         self._listed += count
         self._show()
 
-    def queued(self, waiting: int) -> None:
-        if self._fetching is None:
-            self._fetching = self._bars.add_task("", total=None, told="")
-            self._began = time.monotonic()
-        self._total = max(self._total, self._done + waiting)
+    def waiting(self, work: Work, count: int) -> None:
+        self._tally(work).waiting(count)
         self._show()
 
-    def fetched(self, count: int) -> None:
-        self._done += count
+    def done(self, work: Work, count: int) -> None:
+        self._tally(work).add(count)
         self._show()
+
+    def _tally(self, work: Work) -> Tally:
+        if work not in self._tallies:
+            self._tallies[work] = Tally()
+            self._tasks[work] = self._bars.add_task("", total=None, told="")
+        return self._tallies[work]
 
     def _show(self) -> None:
         listed = f"{self._listed:,}" if self._listed else ""
-        fetched = self._fetched()
-        room = self._bars.console.width - max(len(listed), len(fetched)) - _BESIDE
+        told = {work: tally.told for work, tally in self._tallies.items()}
+        room = self._bars.console.width - max(map(len, (listed, *told.values()))) - _BESIDE
         self._bars.update(self._listing, description=fitted(self._stage, room), told=listed)
-        if self._fetching is not None:
-            description = fitted("threads, events and diffs", room)
+        for work, tally in self._tallies.items():
             self._bars.update(
-                self._fetching, description=description, total=self._total, completed=self._done, told=fetched
+                self._tasks[work],
+                description=fitted(work.value, room),
+                total=tally.total or None,
+                completed=tally.done,
+                told=told[work],
             )
-
-    def _fetched(self) -> str:
-        """Commits come in bursts, so rate and ETA are those of the whole run so far."""
-        if self._fetching is None:
-            return ""
-        told = f"{self._done:,} of {self._total:,}"
-        if self._done:
-            rate = self._done / max(time.monotonic() - self._began, 0.001)
-            left = int((self._total - self._done) / rate)
-            told += f", {rate:,.0f}/s, {left // 60}:{left % 60:02d} left"
-        return told
 
 
 _BESIDE = 8

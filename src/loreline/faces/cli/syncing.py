@@ -76,17 +76,29 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         signal.signal(signal.SIGTERM, before)
 
 
-def show_report(invocation: Invocation, app: App, options: Options, *, replay: bool) -> None:
+def show_report(
+    invocation: Invocation,
+    app: App,
+    options: Options,
+    *,
+    replay: bool = False,
+    documents: bool = True,
+    vectors: bool = True,
+) -> None:
     from loreline.services.mirror.replay import run_replay
     from loreline.services.mirror.report import partial_failure
     from loreline.services.mirror.sync import run_sync
+    from loreline.services.search.refreshing import beside_sync
 
+    companion = beside_sync(app.settings, app.environ, documents=documents, vectors=vectors)
     with shown_progress(wanted=not invocation.quiet and not invocation.robot) as progress:
         if replay:
-            run = run_replay(app.settings, force=options.force, clock=app.clock, progress=progress)
+            run = run_replay(app.settings, force=options.force, clock=app.clock, progress=progress, companion=companion)
         else:
-            run = run_sync(app.settings, app.environ, options, app.clock, progress)
+            run = run_sync(app.settings, app.environ, options, app.clock, progress, companion)
         report = run_async(run)
+    for warning in report.warnings:
+        invocation.warn(warning)
     failure = partial_failure(report)
     if invocation.robot:
         if failure is not None:
@@ -107,6 +119,8 @@ _ROWS = (
     ("discussions", "thread", None),
     ("notes", "note", None),
     ("deleted", "gone", "gone"),
+    ("documents", "document", None),
+    ("vectors", "vector", None),
 )
 
 

@@ -57,7 +57,7 @@ def list_entities(db: apsw.Connection, kind: Kind, query: Query) -> Listing:
         raise InvalidValue("issues have no reviewers", hint="lore list mrs --reviewer USER, or --assignee USER")
     order = listing.Order(query.sort, not query.ascending)
     chosen = listing.Filter(
-        project_ids=_project_ids(db, query.projects),
+        project_ids=project_ids(db, query.projects),
         states=query.states,
         author=_username(query.author),
         assignee=_username(query.assignee),
@@ -116,6 +116,18 @@ def _with_article(kind: Kind) -> str:
     return f"{'an' if kind is Kind.ISSUE else 'a'} {kind.noun}"
 
 
+def meant(db: apsw.Connection, ref: EntityRef) -> list[EntityKey]:
+    """Whatever is mirrored under a reference: none, or one in each project it may mean."""
+    try:
+        candidates = _candidates(db, ref, None)
+    except NotFound:
+        return []
+    kinds = (ref.kind,) if ref.kind is not None else tuple(Kind)
+    return [
+        key for one in candidates for kind in kinds if (key := entities.find(db, one.id, kind, ref.iid)) is not None
+    ]
+
+
 def _candidates(db: apsw.Connection, ref: EntityRef, project: str | None) -> list[projects.MirroredProject]:
     path = ref.project_path or project
     if path is None:
@@ -143,11 +155,12 @@ def _matching(db: apsw.Connection, path: str) -> list[projects.MirroredProject]:
 
 
 def count(db: apsw.Connection, what: str, wanted: Sequence[str]) -> Count:
-    parts = counting.breakdown(db, what, _project_ids(db, tuple(wanted)))
+    parts = counting.breakdown(db, what, project_ids(db, tuple(wanted)))
     return Count(what, sum(parts.values()), parts)
 
 
-def _project_ids(db: apsw.Connection, wanted: tuple[str, ...]) -> tuple[int, ...] | None:
+def project_ids(db: apsw.Connection, wanted: tuple[str, ...]) -> tuple[int, ...] | None:
+    """The projects meant by paths or their last parts; None for all."""
     if not wanted:
         return None
     ids = []

@@ -24,10 +24,11 @@ from loreline.errors import (
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import Answer, GitLab
 from loreline.services.mirror import apply, steps
-from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.steps import Fetched
 from loreline.services.mirror.targets import in_sight, lost_access
-from loreline.services.mirror.writer import Writer
+from loreline.services.runs.journal import Journal
+from loreline.services.runs.progress import Work
+from loreline.services.runs.writer import Writer
 from loreline.store import queue
 from loreline.store.queue import Job, JobType
 
@@ -148,7 +149,7 @@ class Drain:
                 await self._put_off(done.job, error)
         finally:
             self._backlog.leave(size)
-        self._journal.progress.fetched(len(fetched))
+        self._journal.progress.done(Work.DEPENDENTS, len(fetched))
 
     async def _next(self, fed: asyncio.Event) -> list[Job] | None:
         """The next entity's jobs; more are claimed before the last ones are handed out."""
@@ -180,7 +181,7 @@ class Drain:
         finally:
             self._claiming = None
         if jobs:
-            self._journal.progress.queued(waiting)
+            self._journal.progress.waiting(Work.DEPENDENTS, waiting)
         self._exhausted = len(jobs) < _CLAIM
         by_entity: dict[tuple[Kind, int], list[Job]] = {}
         for job in jobs:

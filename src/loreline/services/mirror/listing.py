@@ -13,9 +13,9 @@ from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import Answer, GitLab
 from loreline.gitlab.failures import KeysetRefused
 from loreline.services.mirror import steps
-from loreline.services.mirror.flight import root_of
-from loreline.services.mirror.journal import Journal
-from loreline.services.mirror.writer import Writer
+from loreline.services.runs.flight import root_of
+from loreline.services.runs.journal import Journal
+from loreline.services.runs.writer import Writer
 from loreline.store import cursors, projects
 from loreline.store.projects import MirroredProject
 

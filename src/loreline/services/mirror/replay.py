@@ -10,11 +10,12 @@ import apsw
 from loreline.core.entities import Kind
 from loreline.gitlab import decode
 from loreline.services.mirror import apply
-from loreline.services.mirror.flight import flight
-from loreline.services.mirror.journal import Journal
-from loreline.services.mirror.progress import Progress
 from loreline.services.mirror.report import SyncReport, report
-from loreline.services.mirror.writer import Writer
+from loreline.services.runs.beside import Companion, accompanied
+from loreline.services.runs.flight import flight
+from loreline.services.runs.journal import Journal
+from loreline.services.runs.progress import Progress
+from loreline.services.runs.writer import Writer
 from loreline.settings import Settings
 from loreline.store import entities, payloads, projects, references
 from loreline.store.projects import MirroredProject
@@ -22,10 +23,20 @@ from loreline.store.projects import MirroredProject
 _BATCH = 50
 
 
-async def run_replay(settings: Settings, *, force: bool, clock: Callable[[], int], progress: Progress) -> SyncReport:
+async def run_replay(
+    settings: Settings,
+    *,
+    force: bool,
+    clock: Callable[[], int],
+    progress: Progress,
+    companion: Companion | None = None,
+) -> SyncReport:
     """Replay all projects of the mirror. Killed anywhere, it can simply be run again."""
     async with Writer(settings.database) as writer:
-        async with flight(writer, "sync --replay", force=force, clock=clock, progress=progress) as journal:
+        async with (
+            flight(writer, "sync --replay", force=force, clock=clock, progress=progress) as journal,
+            accompanied(companion, writer, journal, clock),
+        ):
             for project in await writer.ask(projects.every):
                 await _replay_project(writer, journal, project, clock)
                 journal.projects_done.append(project.path)

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from loreline.errors import PartialFailure
 from loreline.services.mirror import steps
-from loreline.services.mirror.journal import Journal
-from loreline.services.mirror.writer import Writer
+from loreline.services.runs.journal import Journal
+from loreline.services.runs.writer import Writer
 from loreline.store import runs
 
 
@@ -22,6 +22,7 @@ class SyncReport(Struct, frozen=True):
     failure_count: int
     put_off: int
     """Dependents that failed and wait for a later sync."""
+    warnings: list[str]
 
 
 async def report(writer: Writer, journal: Journal, clock: Callable[[], int]) -> SyncReport:
@@ -32,6 +33,7 @@ async def report(writer: Writer, journal: Journal, clock: Callable[[], int]) -> 
         failures=journal.failures,
         failure_count=journal.failure_count,
         put_off=await writer.ask(steps.put_off_count, clock()),
+        warnings=journal.warnings,
     )
 
 

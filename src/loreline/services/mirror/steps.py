@@ -9,47 +9,15 @@ from msgspec import Struct
 
 from loreline.core import plans
 from loreline.core.entities import Kind, Project
-from loreline.errors import LoreError, NetworkFailed, SyncRunning
+from loreline.errors import LoreError, NetworkFailed
 from loreline.gitlab import decode
 from loreline.services.mirror import apply, sightings
 from loreline.services.mirror.apply import STOPPING, as_told
-from loreline.store import cursors, entities, lease, payloads, projects, queue, runs
+from loreline.store import cursors, entities, payloads, projects, queue
 from loreline.store.connection import transaction
 from loreline.store.entities import EntityKey
 from loreline.store.projects import MirroredProject
 from loreline.store.queue import Job, JobType
-
-# ── the run ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def begin_run(db: apsw.Connection, command: str, owner: lease.Owner, now: int, *, force: bool) -> int:
-    """Take the lease and open the audit row; whoever is alive keeps us out, unless by `force`."""
-    running = lease.read(db)
-    if running is not None and running.alive(now) and not force:
-        raise SyncRunning(
-            f"a sync is running already (process {running.pid} on {running.host})",
-            hint="wait for it, or use --force if you know that it is dead",
-            pid=running.pid,
-            host=running.host,
-        )
-    run_id = runs.start(db, command, now)
-    lease.take(db, owner, run_id, now)
-    queue.release_claims(db)
-    return run_id
-
-
-def beat(db: apsw.Connection, owner: str, run: runs.Run, now: int) -> None:
-    lease.beat(db, owner, now)
-    runs.progress(db, run)
-
-
-def end_run(db: apsw.Connection, owner: str, run: runs.Run, failures: list[runs.Failure]) -> None:
-    """Close the audit row and give the lease back."""
-    runs.progress(db, run)
-    runs.record_failures(db, run.id, failures)
-    runs.forget_old_failures(db, run.id)
-    queue.release_claims(db)
-    lease.release(db, owner)
 
 
 def put_off_count(db: apsw.Connection, now: int) -> int:

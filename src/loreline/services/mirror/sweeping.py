@@ -10,10 +10,10 @@ from loreline.errors import GitLabNotFound
 from loreline.gitlab import decode, endpoints
 from loreline.gitlab.client import GitLab
 from loreline.services.mirror import steps
-from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import store_page
 from loreline.services.mirror.targets import in_sight, lost_access
-from loreline.services.mirror.writer import Writer
+from loreline.services.runs.journal import Journal
+from loreline.services.runs.writer import Writer
 from loreline.store import projects
 from loreline.store.entities import EntityKey
 from loreline.store.projects import MirroredProject

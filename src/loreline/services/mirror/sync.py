@@ -16,14 +16,15 @@ from loreline.gitlab.client import GitLab
 from loreline.gitlab.connection import Connection
 from loreline.services.mirror import steps
 from loreline.services.mirror.draining import FATAL, Drain
-from loreline.services.mirror.flight import flight, root_of
-from loreline.services.mirror.journal import Journal
 from loreline.services.mirror.listing import list_entities
-from loreline.services.mirror.progress import Progress
 from loreline.services.mirror.report import SyncReport, report
 from loreline.services.mirror.sweeping import sweep_slice, sweep_unseen
 from loreline.services.mirror.targets import find_targets, may_mean
-from loreline.services.mirror.writer import Writer
+from loreline.services.runs.beside import Companion, accompanied
+from loreline.services.runs.flight import flight, root_of
+from loreline.services.runs.journal import Journal
+from loreline.services.runs.progress import Progress
+from loreline.services.runs.writer import Writer
 from loreline.settings import Instance, Settings, require_instances
 from loreline.store import projects
 from loreline.store.projects import MirroredProject
@@ -49,7 +50,12 @@ Clock = Callable[[], int]
 
 
 async def run_sync(
-    settings: Settings, environ: Mapping[str, str], options: Options, clock: Clock, progress: Progress
+    settings: Settings,
+    environ: Mapping[str, str],
+    options: Options,
+    clock: Clock,
+    progress: Progress,
+    companion: Companion | None = None,
 ) -> SyncReport:
     """Bring the mirror up to date. Raises when nothing could be done; else failures stand in the report."""
     instances = require_instances(settings)
@@ -57,7 +63,10 @@ async def run_sync(
     likely = tuple(instance for instance in instances if may_mean(instance, options.projects))
     instances = likely or instances
     async with Writer(settings.database) as writer:
-        async with flight(writer, options.command, force=options.force, clock=clock, progress=progress) as journal:
+        async with (
+            flight(writer, options.command, force=options.force, clock=clock, progress=progress) as journal,
+            accompanied(companion, writer, journal, clock),
+        ):
             for instance in instances:
                 try:
                     client = connect(instance, settings, environ)

@@ -13,6 +13,7 @@ from loreline.core.passages import passages
 from loreline.errors import LoreError
 from loreline.index import lexical
 from loreline.index.lexical import EntityText, Table
+from loreline.settings import Documents
 from loreline.store import documents, subjects
 from loreline.store.connection import transaction
 from loreline.store.documents import Stored
@@ -32,9 +33,15 @@ class Rules(Struct, frozen=True):
     bots: tuple[str, ...]
 
 
+def rules_of(settings: Documents) -> Rules:
+    return Rules(settings.longest_thread, settings.bot_notes, settings.bots)
+
+
 class Generated(Struct, frozen=True):
     """What came of it; documents by kind are those written anew or changed."""
 
+    entities: int = 0
+    """Looked at."""
     issues: int = 0
     merge_requests: int = 0
     discussions: int = 0
@@ -69,7 +76,7 @@ def follow(db: apsw.Connection, rules: Rules, now: int, limit: int = BATCH) -> t
     for kind, entity_id, _ in documents.due(db, now, limit) if len(changes) < limit else ():
         done += _settle(db, rules, bots, kind, entity_id, now)
     left = documents.behind(db) if len(changes) == limit else 0
-    if left == 0:
+    if done.entities and left == 0:
         lexical.refresh_common_words(db)
     return done, left
 
@@ -86,8 +93,8 @@ def _settle(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, 
         attempts = documents.attempts(db, kind, entity_id) + 1
         delay = min(_FIRST_DELAY_MS * 2 ** min(attempts - 1, 10), _LONGEST_DELAY_MS)
         documents.put_off(db, kind, entity_id, f"{type(error).__name__}: {error}", attempts, now + delay)
-        return Generated(failed=1)
-    return done
+        return Generated(entities=1, failed=1)
+    return done + Generated(entities=1)
 
 
 def _regenerate(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int) -> Generated:

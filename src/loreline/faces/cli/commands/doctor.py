@@ -22,7 +22,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", 
 @shared_options
 @pass_invocation
 def command(invocation: Invocation) -> None:
-    """Check configuration, token, projects, database, disk and git; each failure comes with what to do."""
+    """Check configuration, token, projects, database, disk, git and search; each failure comes with what to do."""
     checks = _checks(invocation)
     failed = next((check for check in checks if check.exit_code), None)
     if invocation.robot:
@@ -46,9 +46,13 @@ def _checks(invocation: Invocation) -> list[Check]:
 
 async def _gather(invocation: Invocation, app: App) -> list[Check]:
     from loreline.services.mirror.health import check_all
+    from loreline.services.search.health import check_search
 
     checks = []
     async for check in check_all(app.settings, app.environ, app.clock()):
+        _tell(invocation, check)
+        checks.append(check)
+    for check in check_search(app.settings, app.environ, app.clock()):
         _tell(invocation, check)
         checks.append(check)
     return checks

@@ -20,9 +20,12 @@ from loreline.faces.cli.syncing import show_report, sync_options
 def command(
     invocation: Invocation, /, *, what: str, full: bool, force: bool, projects: tuple[str, ...], **flags: Any
 ) -> None:
-    """Bring only the issues or only the merge requests up to date, with their threads and events."""
+    """Bring only the issues or only the merge requests up to date, with their threads and events.
+
+    It only mirrors: what is new is searchable after lore sync, or lore generate-docs and lore embed.
+    """
     from loreline.services.mirror.sync import Options
 
     kind = Kind.ISSUE if what == "issues" else Kind.MERGE_REQUEST
     options = Options(command=f"ingest {what}", full=full, force=force, kinds=(kind,), projects=projects)
-    show_report(invocation, invocation.app(**flags), options, replay=False)
+    show_report(invocation, invocation.app(**flags), options, documents=False)

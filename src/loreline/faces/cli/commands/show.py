@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-
 import click
 
-from loreline.core.entities import Kind
-from loreline.core.references import parse_reference
-from loreline.errors import InvalidValue, UsageError
 from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
 from loreline.faces.cli.output import emit, page
-
-_KINDS = {
-    "issue": Kind.ISSUE,
-    "issues": Kind.ISSUE,
-    "mr": Kind.MERGE_REQUEST,
-    "mrs": Kind.MERGE_REQUEST,
-    "merge_request": Kind.MERGE_REQUEST,
-    "merge-request": Kind.MERGE_REQUEST,
-}
+from loreline.faces.cli.reference import kind_and_reference
 
 
 @click.command("show")
@@ -40,7 +27,7 @@ def command(
     """
     from loreline.services.mirror import browse
 
-    kind, text = _meaning(what, ref)
+    kind, text = kind_and_reference(what, ref, "show")
     app = invocation.app()
     with app.database() as db:
         view = browse.show(db, kind, text, project)
@@ -50,19 +37,3 @@ def command(
     from loreline.faces.cli.entity_page import render
 
     page(render(view, kind, app.clock(), system=system, threads=not no_threads))
-
-
-def _meaning(what: str | None, ref: str | None) -> tuple[Kind, str]:
-    if what is None:
-        raise UsageError("what is to be shown is missing", hint="lore show issue 12, or lore show '#12' in quotes")
-    if ref is not None:
-        if what not in _KINDS:
-            raise InvalidValue(f"{what!r} can't be shown", hint="lore show issue REF, or lore show mr REF")
-        return _KINDS[what], ref
-    found = parse_reference(what)
-    if found is None or found.kind is None:
-        quoted = shlex.quote(what)
-        raise InvalidValue(
-            f"{what!r} does not say what to show", hint=f"lore show issue {quoted}, or lore show mr {quoted}"
-        )
-    return found.kind, what

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Protocol
+
+
+class Work(Enum):
+    """What there may be much of; the value is what people read."""
+
+    DEPENDENTS = "threads, events and diffs"
+    DOCUMENTS = "documents"
+    VECTORS = "vectors"
 
 
 class Progress(Protocol):
@@ -12,11 +21,11 @@ class Progress(Protocol):
     def listed(self, count: int) -> None:
         """So many more entities have been looked at."""
 
-    def queued(self, waiting: int) -> None:
-        """So many dependents are still to be fetched."""
+    def waiting(self, work: Work, count: int) -> None:
+        """So many of these are still to be done."""
 
-    def fetched(self, count: int) -> None:
-        """So many more dependents have been stored."""
+    def done(self, work: Work, count: int) -> None:
+        """So many more of these are done."""
 
 
 class Silent:
@@ -26,6 +35,6 @@ class Silent:
 
     def listed(self, count: int) -> None: ...
 
-    def queued(self, waiting: int) -> None: ...
+    def waiting(self, work: Work, count: int) -> None: ...
 
-    def fetched(self, count: int) -> None: ...
+    def done(self, work: Work, count: int) -> None: ...

@@ -7,7 +7,7 @@ from collections import Counter
 
 from loreline.errors import LoreError
 from loreline.gitlab.client import Traffic
-from loreline.services.mirror.progress import Progress
+from loreline.services.runs.progress import Progress
 from loreline.store.runs import Failure, Run
 
 _FAILURES_KEPT = 1_000
@@ -23,6 +23,7 @@ class Journal:
         self.failures: list[Failure] = []
         self.failure_count = 0
         self.projects_done: list[str] = []
+        self.warnings: list[str] = []
         self.first_error: LoreError | None = None
         self._traffic: list[Traffic] = []
 

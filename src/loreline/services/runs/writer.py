@@ -48,7 +48,7 @@ class Writer:
     """Use as an async context manager; leaving it waits for what is under way."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_call = OPENED
         self._owner: str | None = None
@@ -62,8 +62,8 @@ class Writer:
             sys.executable,
             "-P",  # not from the working folder, which may be a hostile repository
             "-m",
-            "loreline.services.mirror.writer_process",
-            str(self._path),
+            "loreline.services.runs.writer_process",
+            str(self.path),
             stdin=PIPE,
             stdout=PIPE,
             limit=1 << 20,
@@ -156,6 +156,6 @@ class Writer:
 
     def _dead(self) -> DatabaseFailed:
         return DatabaseFailed(
-            f"the process that writes {self._path} has ended",
+            f"the process that writes {self.path} has ended",
             hint="what it had committed is safe; run the command again",
         )

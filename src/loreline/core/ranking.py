@@ -1,0 +1,39 @@
+"""How much the words of a query and its meaning count, by what is searched and how it is asked."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+from loreline.core.identifiers import is_identifier
+from loreline.core.query import Query
+
+
+class Corpus(Enum):
+    TALK = "talk"
+    """Issues, merge requests and threads: people writing to people."""
+    CODE = "code"
+
+
+class Weights(Struct, frozen=True):
+    words: float
+    """BM25 over the whole text."""
+    opening: float
+    """The passage it begins with: what it is about."""
+    passage: float
+    """Its best passage: what it also says."""
+
+
+_WEIGHTS = {Corpus.TALK: Weights(1.0, 1.0, 1.0), Corpus.CODE: Weights(0.6, 1.0, 1.0)}
+_NAMES = 3.0
+"""So much more words count in a query of names: nothing is near `TokenManager` but what calls it so."""
+
+
+def weights(corpus: Corpus, query: Query) -> Weights:
+    found = _WEIGHTS[corpus]
+    words = [word.text for word in query.words]
+    named = sum(1 for word in words if is_identifier(word))
+    if words and named * 2 > len(words):
+        return Weights(found.words * _NAMES, found.opening, found.passage)
+    return found

@@ -1,0 +1,198 @@
+"""The matrix: all vectors of a space in one file, mapped into memory and scanned exactly.
+
+A file is written once under the number of its generation, and never changed. The database says which generation holds
+which vectors, in the transaction that read them; what came or went since is read from the database. So a reader that
+holds a transaction sees vectors, documents and words of one moment, whatever a writer does meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import apsw
+import numkong
+import numpy as np
+from numpy.typing import NDArray
+
+from loreline.errors import DatabaseFailed
+from loreline.store import vectors
+from loreline.store.vectors import Row, Space
+
+_MAGIC = b"LOREMAT1"
+_HEADER = struct.Struct("<8sQQQQI")
+"""Magic, space, generation, rows, dimensions, CRC-32 of what follows."""
+
+_ALIGN = 64
+_IDS = ("vector_ids", "entity_ids", "document_ids", "passage_ids", "positions")
+"""Positions count a document's passages from 0."""
+
+Ids = NDArray[np.int64]
+Scores = NDArray[np.float32]
+
+
+class Torn(Exception):
+    """The file is not what the database says it should be: it is made anew."""
+
+
+class Block:
+    """Rows side by side in memory: of a file, or read from the database."""
+
+    def __init__(self, components: NDArray[np.int8], scales: Scores, ids: Sequence[Ids]) -> None:
+        self.components = components
+        self.scales = scales
+        self.vector_ids, self.entity_ids, self.document_ids, self.passage_ids, self.positions = ids
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+    def scores(self, query: NDArray[np.float32]) -> Scores:
+        """The cosine of each row with a query of unit length."""
+        if not len(self):
+            return np.empty(0, np.float32)
+        scale, components = quantised(query)
+        whole = np.frombuffer(components, np.int8)
+        dots = np.asarray(numkong.cdist(whole[None, :], self.components, "dot", out_dtype="float32"))[0]
+        return np.asarray(dots * (self.scales * np.float32(scale)), np.float32)
+
+
+def quantised(vector: NDArray[np.float32]) -> tuple[float, bytes]:
+    """A vector as it is kept: the scale, and whole numbers of -127 to 127."""
+    scale = float(np.abs(vector).max()) / 127 or 1.0
+    return scale, np.rint(vector / scale).astype(np.int8).tobytes()
+
+
+def path_of(database: Path, space: Space, generation: int) -> Path:
+    return _folder(database) / f"{space.id}-{generation}.matrix"
+
+
+def _folder(database: Path) -> Path:
+    return database.with_name(f"{database.name}-vectors")
+
+
+def block_of(rows: Iterable[Row], dimensions: int) -> Block:
+    """Rows of the database as arrays."""
+    found = list(rows)
+    components = np.frombuffer(b"".join(row[6] for row in found), np.int8).reshape(len(found), dimensions)
+    scales = np.fromiter((row[5] for row in found), np.float32, len(found))
+    ids = [np.fromiter((row[at] for row in found), np.int64, len(found)) for at in range(len(_IDS))]
+    return Block(components, scales, ids)
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(database: Path, space: Space, generation: int, block: Block) -> None:
+    """One file, whole or not at all."""
+    folder = _folder(database)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    arrays = [block.components, block.scales, *(getattr(block, name) for name in _IDS)]
+    checksum = 0
+    part = folder / f"{space.id}-{generation}.{os.getpid()}.part"
+    try:
+        with open(part, "wb", opener=_private) as file:
+            file.write(b"\0" * _ALIGN)
+            for array in arrays:
+                data = np.ascontiguousarray(array).data.cast("B") if array.size else b""
+                file.write(data)
+                checksum = zlib.crc32(data, checksum)
+                padding = b"\0" * (-len(data) % _ALIGN)
+                file.write(padding)
+                checksum = zlib.crc32(padding, checksum)
+            file.seek(0)
+            file.write(_HEADER.pack(_MAGIC, space.id, generation, len(block), space.dimensions, checksum))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path_of(database, space, generation))
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def read(database: Path, space: Space, generation: int, *, verify: bool = False) -> Block:
+    """The rows of a file, mapped into memory. Raises Torn where it is missing, short or, with `verify`, changed."""
+    path = path_of(database, space, generation)
+    try:
+        with path.open("rb") as file:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise Torn(f"{path} cannot be read") from error
+    if len(memory) < _ALIGN:
+        raise Torn(f"{path} is too short")
+    magic, space_id, found, rows, dimensions, checksum = _HEADER.unpack_from(memory)
+    if (magic, space_id, found, dimensions) != (_MAGIC, space.id, generation, space.dimensions):
+        raise Torn(f"{path} is of another space or generation")
+    sizes = [rows * dimensions, rows * 4, *([rows * 8] * len(_IDS))]
+    starts, at = [], _ALIGN
+    for size in sizes:
+        starts.append(at)
+        at += size + (-size % _ALIGN)
+    if len(memory) != at:
+        raise Torn(f"{path} has {len(memory)} bytes instead of {at}")
+    if verify and zlib.crc32(memoryview(memory)[_ALIGN:]) != checksum:
+        raise Torn(f"{path} has changed since it was written")
+    components = np.frombuffer(memory, np.int8, rows * dimensions, starts[0]).reshape(rows, dimensions)
+    scales = np.frombuffer(memory, np.float32, rows, starts[1])
+    return Block(components, scales, [np.frombuffer(memory, np.int64, rows, start) for start in starts[2:]])
+
+
+def remove_others(database: Path, keep: Iterable[Space]) -> None:
+    """Files of generations and spaces that are gone. Whoever has one mapped goes on reading it."""
+    # The one before stays too: a reader may have begun just before its successor came.
+    wanted = {
+        path_of(database, space, generation).name
+        for space in keep
+        for generation in (space.matrix_generation, space.matrix_generation - 1)
+    }
+    with contextlib.suppress(FileNotFoundError):
+        for path in _folder(database).iterdir():
+            if path.name not in wanted and path.suffix == ".matrix":
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+# ── keeping up ──────────────────────────────────────────────────────────────────────────────────────────
+
+_MOST_BESIDE = 5_000
+"""So many rows are read from the database at each start at the most; then the matrix is made anew."""
+
+_SHARE_BESIDE = 0.1
+
+
+def is_due(db: apsw.Connection, space: Space) -> bool:
+    """Whether so much has come or gone since the matrix was made that it is worth making it anew."""
+    beside = vectors.count_after(db, space, space.matrix_vector_id) + len(vectors.removed(db, space))
+    whole = vectors.count(db, space)
+    return beside > min(_MOST_BESIDE, max(_SHARE_BESIDE * whole, 200))
+
+
+def rebuild(db: apsw.Connection, database: Path, space: Space) -> Space:
+    """Make the matrix anew, in the transaction of the caller: the file stands before the database speaks of it."""
+    generation = space.matrix_generation + 1
+    last = vectors.last_id(db, space)
+    try:
+        write(database, space, generation, block_of(vectors.rows_up_to(db, space, last), space.dimensions))
+    except OSError as error:
+        raise DatabaseFailed(
+            f"the vectors beside {database} cannot be written: {error.strerror}", hint="check the disk and its rights"
+        ) from error
+    vectors.matrix_made(db, space, generation, last)
+    return Space(space.id, space.name, space.dimensions, space.is_active, generation, last)
+
+
+def load(db: apsw.Connection, database: Path, space: Space) -> Block:
+    """The rows of the matrix as the open transaction knows it; from the database where the file won't do."""
+    if space.matrix_generation == 0:
+        return block_of([], space.dimensions)
+    try:
+        return read(database, space, space.matrix_generation)
+    except Torn:
+        return block_of(vectors.rows_up_to(db, space, space.matrix_vector_id), space.dimensions)

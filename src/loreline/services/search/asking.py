@@ -1,0 +1,82 @@
+"""One search: the question read, both retrievers asked inside the filters, the best shown with why."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from loreline.core.query import BadQuery, Query, parse
+from loreline.errors import EmbedderUnavailable, InvalidValue, LoreError, NotFound
+from loreline.services.search import suggesting
+from loreline.services.search.pages import page_of
+from loreline.services.search.ranked import Asking, rank
+from loreline.services.search.request import MOST, Answer, Mode, Request
+from loreline.services.search.session import Reading, Session
+from loreline.services.search.showing import shown
+from loreline.store import hits
+
+
+def search(session: Session, request: Request, now: int) -> Answer:
+    """What is known about a question. Safe to be called from many threads at once."""
+    query = _read(request, now)
+    if not 1 <= request.limit <= MOST:
+        raise InvalidValue(
+            f"a limit of {request.limit} is out of range", hint=f"use 1 to {MOST}, and --cursor for more"
+        )
+    warnings: list[str] = []
+    by_meaning = request.mode is not Mode.LEXICAL and not query.is_empty
+    with session.reading(with_vectors=by_meaning) as reading:
+        if not hits.any_at_all(reading.db):
+            raise NotFound("nothing is indexed yet", hint="run lore sync, or lore generate-docs after one without it")
+        asking = Asking(request, query)
+        if by_meaning:
+            asking = _with_vectors(session, reading, asking, warnings)
+        ranked = rank(reading.db, asking, query.filters)
+        page, following = page_of(ranked.all, request)
+        results = shown(reading.db, asking, page, ranked)
+        suggestions = suggesting.suggest(
+            reading.db, query, lambda filters: len(rank(reading.db, asking, filters).all), found=len(ranked.all)
+        )
+    return Answer(
+        query=request.text,
+        mode=request.mode if asking.matches is not None else Mode.LEXICAL,
+        results=results,
+        next_cursor=following,
+        suggestions=suggestions,
+        warnings=warnings,
+        left_out=list(ranked.left_out),
+    )
+
+
+def _read(request: Request, now: int) -> Query:
+    if request.raw:
+        if not request.text.strip():
+            raise InvalidValue("there is nothing to look for", hint="give FTS5 an expression")
+        return Query(text=request.text, filters=request.filters)
+    try:
+        query = parse(request.text, request.filters, now)
+    except BadQuery as error:
+        raise InvalidValue(error.message, hint=error.hint) from error
+    if query.is_empty and not query.filters.given and not query.references:
+        hint = "-words only take away: give one to look for" if query.excluded else "lore search some words"
+        raise InvalidValue("there is nothing to look for", hint=hint)
+    return query
+
+
+def _with_vectors(session: Session, reading: Reading, asking: Asking, warnings: list[str]) -> Asking:
+    """The question with how near everything is to it; unchanged, with a word on why, where words have to do."""
+    semantic = asking.request.mode is Mode.SEMANTIC
+    if reading.vectors is None:
+        if semantic:
+            raise EmbedderUnavailable("nothing is embedded yet", hint="run lore embed")
+        warnings.append("searched by words alone: nothing is embedded yet (lore embed does it)")
+        return asking
+    try:
+        vector, least = session.embed(reading.vectors.space, asking.query.prose)
+    except LoreError as error:
+        if semantic:
+            raise EmbedderUnavailable(
+                f"the question could not be embedded: {error.message}", hint=error.hint or "try --mode lexical"
+            ) from error
+        warnings.append(f"searched by words alone, for the question could not be embedded: {error.message}")
+        return asking
+    return structs.replace(asking, matches=reading.vectors.search(vector), least=0.0 if semantic else least)

@@ -1,0 +1,135 @@
+"""Everything that answers a question, in the order that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+from msgspec import Struct
+
+from loreline.core.documents import SourceType
+from loreline.core.fusion import Fused
+from loreline.core.query import Filters, Query
+from loreline.core.ranking import Corpus, weights
+from loreline.index import lexical
+from loreline.index.lexical import Asked, Table
+from loreline.index.scope import Scope, scope_of
+from loreline.index.vectors import Matches
+from loreline.services.mirror import browse
+from loreline.services.search import retrieving
+from loreline.services.search.request import Mode, Request, Sort
+from loreline.store import hits
+
+_TELLING = 0.35
+"""Ordered by time, what says less than this part of the best is left out: any word of a long question is somewhere."""
+
+
+class Asking(Struct, frozen=True):
+    """A question, ready to be put to any part of the mirror."""
+
+    request: Request
+    query: Query
+    matches: Matches | None = None
+    least: float = 0.0
+    """The cosine below which nothing is alike."""
+
+
+class Ranked(Struct, frozen=True):
+    """All that was found, in the order that was asked for."""
+
+    all: list[Fused]
+    left_out: tuple[str, ...]
+    exact: dict[int, int | None]
+    """Entities that the question names, and the note it means."""
+    threads: frozenset[int]
+
+
+def rank(db: apsw.Connection, asking: Asking, filters: Filters) -> Ranked:
+    request, query, matches = asking.request, asking.query, asking.matches
+    project_ids = browse.project_ids(db, filters.projects)
+    scope = scope_of(db, filters, project_ids)
+    of_threads = filters.source_type is SourceType.DISCUSSION
+    both = filters.source_type is None and not request.group
+    exact = {} if of_threads else _exact(db, query, scope)
+    if query.is_empty and not request.raw:
+        return Ranked(
+            _listed(db, scope, exact, request, threads=of_threads), (), exact, _thread_ids(scope, threads=of_threads)
+        )
+    found: list[Fused] = []
+    threads: list[Fused] = []
+    left_out: tuple[str, ...] = ()
+    weighed = weights(Corpus.TALK, query)
+    for table in (Table.ENTITIES,) * (not of_threads) + (Table.THREADS,) * (of_threads or both):
+        among = retrieving.inside(db, table, query, scope.entities if table is Table.ENTITIES else scope.threads)
+        asked = _asked(db, table, asking, narrowed=among.only is not None and len(among.only) <= _FEW)
+        if table is Table.ENTITIES:
+            told = retrieving.entities(db, among, asked, matches, weighed, asking.least)
+            found = told.ranked
+        else:
+            told = retrieving.threads(db, among, asked, matches, weighed, asking.least)
+            threads = told.ranked
+        left_out = left_out or told.left_out
+    together = sorted([*found, *threads], key=lambda one: (-one.score, -one.id)) if threads else found
+    together = _named_first(together, exact)
+    return Ranked(_sorted(db, together, request.sort), left_out, exact, frozenset(one.id for one in threads))
+
+
+_FEW = 2_000
+
+
+def _asked(db: apsw.Connection, table: Table, asking: Asking, *, narrowed: bool) -> Asked | None:
+    if asking.request.mode is Mode.SEMANTIC and asking.matches is not None:
+        return None
+    if asking.request.raw:
+        return lexical.raw_expression(asking.request.text)
+    return lexical.expression(db, table, asking.query, narrowed=narrowed)
+
+
+def _exact(db: apsw.Connection, query: Query, scope: Scope) -> dict[int, int | None]:
+    found: dict[int, int | None] = {}
+    for reference in query.references:
+        for key in browse.meant(db, reference):
+            document = hits.of_entity(db, SourceType(key.kind.value), key.id)
+            if document is not None:
+                found[document] = reference.note_id
+    for sha in query.commits:
+        found.update((document, None) for document in hits.of_commits(db, sha))
+    if scope.entities is None:
+        return found
+    allowed = set(scope.entities.tolist())
+    return {document: note for document, note in found.items() if document in allowed}
+
+
+def _named_first(found: Sequence[Fused], exact: dict[int, int | None]) -> list[Fused]:
+    by_id = {one.id: one for one in found if one.id in exact}
+    named = [Fused(one, 1.0, by_id[one].parts if one in by_id else {}) for one in exact]
+    return [*named, *(one for one in found if one.id not in exact)]
+
+
+def _listed(
+    db: apsw.Connection, scope: Scope, exact: dict[int, int | None], request: Request, *, threads: bool
+) -> list[Fused]:
+    """Filters without words: what they leave, latest change first."""
+    ids = scope.threads if threads else scope.entities
+    if ids is None:
+        return _named_first([], exact)
+    times = hits.times(db, ids.tolist())
+    oldest = request.sort is Sort.OLDEST
+    latest = sorted(times, key=lambda one: (times[one], one), reverse=not oldest)
+    return _named_first([Fused(one, 0.0, {}) for one in latest], exact)
+
+
+def _thread_ids(scope: Scope, *, threads: bool) -> frozenset[int]:
+    return frozenset(scope.threads.tolist()) if threads and scope.threads is not None else frozenset()
+
+
+def _sorted(db: apsw.Connection, found: list[Fused], sort: Sort) -> list[Fused]:
+    if sort is Sort.RELEVANCE or not found:
+        return found
+    telling = [one for one in found if one.score >= found[0].score * _TELLING]
+    times = hits.times(db, [one.id for one in telling])
+    return sorted(
+        (one for one in telling if one.id in times),
+        key=lambda one: (times[one.id], one.id),
+        reverse=sort is Sort.NEWEST,
+    )

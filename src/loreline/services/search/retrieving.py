@@ -1,0 +1,133 @@
+"""Candidates: what the lexical index and the vectors find inside the filters, fused into one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from loreline.core.fusion import Fused, Measure, fuse
+from loreline.core.query import Query
+from loreline.core.ranking import Weights
+from loreline.index import lexical
+from loreline.index.lexical import Asked, Table
+from loreline.index.matrix import Ids, Scores
+from loreline.index.vectors import Matches
+
+_DEEP = 1_000
+"""So many of the lexical index's best are taken; finding them costs the same as finding ten."""
+
+_NEAR = 300
+"""So many of the nearest by their vectors."""
+
+
+class Inside(Struct, frozen=True):
+    """The documents that may be found at all: by filters, and by what must or must not stand in them."""
+
+    only: Ids | None
+    """Ascending; None where nothing narrows them."""
+    not_these: Ids
+    """Ascending; left out of the vectors' finds. The lexical index knows by itself."""
+    filtered: bool
+    """By filters, so that few may be left and none of them is to be missed."""
+
+    def mask(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which of these ids are inside."""
+        kept = np.ones(len(ids), bool) if self.only is None else np.isin(ids, self.only)
+        if len(self.not_these):
+            kept &= ~np.isin(ids, self.not_these)
+        return kept
+
+
+def inside(db: apsw.Connection, table: Table, query: Query, scope: Ids | None) -> Inside:
+    only = scope
+    if query.required:
+        having = np.array(sorted(lexical.matching(db, table, query.required, all_of=True)), np.int64)
+        only = having if only is None else np.intersect1d(only, having, assume_unique=True)
+    banned = lexical.matching(db, table, query.excluded, all_of=False)
+    return Inside(only, np.array(sorted(banned), np.int64), scope is not None)
+
+
+class Found(Struct, frozen=True):
+    ranked: list[Fused]
+    left_out: tuple[str, ...]
+
+
+def entities(
+    db: apsw.Connection,
+    among: Inside,
+    asked: Asked | None,
+    matches: Matches | None,
+    weights: Weights,
+    least: float,
+) -> Found:
+    """Issues and merge requests by their whole conversation."""
+    words = _by_words(db, Table.ENTITIES, asked, among)
+    measures = {"words": Measure(words, weights.words)}
+    if matches is not None:
+        ids, best, openings = matches.entities.ids, matches.entities.best, matches.openings
+        together = weights.opening * openings + weights.passage * best
+        chosen = _candidates(ids, together, words, among)
+        if words or among.filtered or _near_enough(best[chosen], least):
+            measures["opening"] = _measure(ids, openings, chosen, weights.opening, among)
+            measures["passage"] = _measure(ids, best, chosen, weights.passage, among)
+    return Found(fuse(measures), asked.left_out if asked is not None else ())
+
+
+def threads(
+    db: apsw.Connection,
+    among: Inside,
+    asked: Asked | None,
+    matches: Matches | None,
+    weights: Weights,
+    least: float,
+) -> Found:
+    """Threads by themselves."""
+    words = _by_words(db, Table.THREADS, asked, among)
+    measures = {"words": Measure(words, weights.words)}
+    if matches is not None:
+        of_threads = ~np.isin(matches.documents.ids, matches.entities.ids)
+        ids, best = matches.documents.ids[of_threads], matches.documents.best[of_threads]
+        chosen = _candidates(ids, best, words, among)
+        if words or among.filtered or _near_enough(best[chosen], least):
+            measures["passage"] = _measure(ids, best, chosen, weights.opening + weights.passage, among)
+    return Found(fuse(measures), asked.left_out if asked is not None else ())
+
+
+def _by_words(db: apsw.Connection, table: Table, asked: Asked | None, among: Inside) -> dict[int, float]:
+    if asked is None:
+        return {}
+    scope: Sequence[int] | None = None if among.only is None else among.only.tolist()
+    return lexical.search(db, table, asked, _DEEP, scope)
+
+
+Places = NDArray[np.int64]
+
+
+def _candidates(ids: Ids, scores: Scores, words: dict[int, float], among: Inside) -> Places:
+    """Where the nearest stand, and whatever was found by its words."""
+    allowed = np.flatnonzero(among.mask(ids))
+    if len(allowed) > _NEAR:
+        nearest = allowed[np.argpartition(scores[allowed], -_NEAR)[-_NEAR:]]
+        named = np.flatnonzero(np.isin(ids, np.fromiter(words, np.int64, len(words))))
+        allowed = np.union1d(nearest, named)
+    return allowed
+
+
+def _near_enough(scores: Scores, least: float) -> bool:
+    """Whether anything is about what was asked; else the nearest is merely the least far."""
+    return bool(len(scores)) and float(scores.max()) >= least
+
+
+def _measure(ids: Ids, scores: Scores, chosen: Places, weight: float, among: Inside) -> Measure:
+    """The chosen ones' cosines, from the middle of all upwards: what half of everything reaches tells nothing."""
+    if not len(chosen):
+        return Measure({}, weight)
+    floor = float(np.median(scores))
+    picked = scores[chosen]
+    if among.filtered:
+        floor = min(floor, float(picked.min()) - 0.01)
+    return Measure(dict(zip(ids[chosen].tolist(), picked.tolist(), strict=True)), weight, floor)
