@@ -86,6 +86,7 @@ def config(folder, database, url, projects=("team/app",), **sync_keys):
     keys = {"retry_seconds": 0.001, "retries": 2, **sync_keys}
     lines = [f"database = {json.dumps(str(database))}", "[sync]"]
     lines += [f"{name} = {json.dumps(value)}" for name, value in keys.items()]
+    lines += ["[embedding]", 'provider = "none"']  # its model takes longer than all the rest
     lines += ["[[instance]]", f'url = "{url}"', f"projects = {json.dumps(list(projects))}"]
     path = Path(folder) / "loreline.toml"
     path.write_text("\n".join(lines) + "\n", "utf-8")

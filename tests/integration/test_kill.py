@@ -13,6 +13,9 @@ KILLS = 3
 CHAINS = 10
 """So many databases, each killed so many times before it is left to complete: 30 kills in all."""
 
+MIRROR_ONLY = "--no-docs"
+"""Documents and vectors have kills of their own."""
+
 
 @pytest.fixture(scope="module")
 def undisturbed(history, tmp_path_factory):
@@ -21,7 +24,7 @@ def undisturbed(history, tmp_path_factory):
     with World.open(history) as world, running(world) as served:
         paths = [place.path for place in world.places.values()]
         file = config(folder, folder / "mirror.db", served.url, paths)
-        code, answer = Process(file).wait()
+        code, answer = Process(file, MIRROR_ONLY).wait()
         assert (code, answer["ok"]) == (0, True)
         oracle.check(folder / "mirror.db", truth(served.url, world, *paths))
         yield served, oracle.contents(folder / "mirror.db"), world.log.total
@@ -66,7 +69,7 @@ def jobs_asked(requests):
 
 def killed(file, world, stop_at):
     """A sync, killed when the simulator has answered so many requests in all; the pids of its writers."""
-    with Process(file) as process:
+    with Process(file, MIRROR_ONLY) as process:
         assert until(lambda: world.log.total >= stop_at or process.popen.poll() is not None, 30)
         return process.writers
 
@@ -99,7 +102,7 @@ def test_a_killed_sync_goes_on_where_it_was(undisturbed, tmp_path, chain):
             assert query(database, "PRAGMA integrity_check") == [("ok",)]
             assert query(database, "PRAGMA foreign_key_check") == []
     begin = world.log.total
-    code, answer = Process(file).wait()
+    code, answer = Process(file, MIRROR_ONLY).wait()
     assert (code, answer["ok"]) == (0, True), answer
     if patient:
         asked = list(world.log.requests)[len(world.log.requests) - (world.log.total - begin) :]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import sys
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loreline.app import App
 from loreline.faces.cli import words
+from loreline.faces.cli.event_loop import run_async
 from loreline.faces.cli.invocation import F, Invocation
 from loreline.faces.cli.output import emit
 from loreline.faces.cli.progress import shown_progress
@@ -20,8 +18,6 @@ from loreline.faces.cli.tables import Column, show_table
 if TYPE_CHECKING:
     from loreline.services.mirror.report import SyncReport
     from loreline.services.mirror.sync import Options
-
-T = TypeVar("T")
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("-p", "--project", "projects", multiple=True, metavar="PATH", help="Only this configured project."),
@@ -46,34 +42,6 @@ def sync_options(command: F) -> F:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
-
-
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end on the fastest loop there is; Ctrl-C and TERM cancel the work, and it closes what it opened."""
-    if sys.platform == "win32":
-        return asyncio.run(work)
-    import uvloop
-
-    async def until_terminated() -> T:
-        # The runner sees to Ctrl-C. An exception out of a signal handler would stop the loop itself, and with it
-        # whatever is to be closed.
-        task = asyncio.current_task()
-
-        def stop() -> None:
-            if task is not None and not task.cancelling():
-                task.cancel()
-
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
-        return await work
-
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(until_terminated())
-    except asyncio.CancelledError as error:
-        raise KeyboardInterrupt from error
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def show_report(

@@ -14,7 +14,7 @@ from loreline.faces.cli.output import emit
 @pass_invocation
 def command(invocation: Invocation) -> None:
     """Check that GitLab takes the token, and say whose it is."""
-    from loreline.faces.cli.syncing import run_async
+    from loreline.faces.cli.event_loop import run_async
     from loreline.services.mirror.health import who_am_i
     from loreline.settings import require_instances
 

@@ -32,7 +32,7 @@ def command(invocation: Invocation) -> None:
 
 
 def _checks(invocation: Invocation) -> list[Check]:
-    from loreline.faces.cli.syncing import run_async
+    from loreline.faces.cli.event_loop import run_async
     from loreline.services.mirror.health import FAILED, Check
 
     try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from loreline.faces.cli import words
+from loreline.faces.cli.event_loop import run_async
 from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
 from loreline.faces.cli.output import emit
 from loreline.faces.cli.progress import shown_progress
-from loreline.faces.cli.syncing import run_async
 
 
 @click.command("embed")

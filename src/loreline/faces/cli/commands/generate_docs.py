@@ -6,10 +6,10 @@ import click
 
 from loreline.errors import PartialFailure
 from loreline.faces.cli import words
+from loreline.faces.cli.event_loop import run_async
 from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
 from loreline.faces.cli.output import emit
 from loreline.faces.cli.progress import shown_progress
-from loreline.faces.cli.syncing import run_async
 
 
 @click.command("generate-docs")
