@@ -96,6 +96,9 @@ LONGEST = 10_000
 _TOKEN = re.compile(r'([+-]?)(?:([A-Za-z][A-Za-z-]*):)?(?:"((?:[^"\\]|\\.)*)"|([^\s"]\S*))')
 _SHA = re.compile(r"[0-9a-f]{7,40}\Z")
 
+_SENTENCE = 6
+"""So many words make a sentence."""
+
 _STATES = {"open": "opened", "opened": "opened", "closed": "closed", "merged": "merged", "locked": "locked"}
 TYPES = {
     "issue": SourceType.ISSUE,
@@ -148,10 +151,7 @@ def parse(text: str, given: Filters, now: int) -> Query:
             elif _SHA.match(value) and re.search(r"\d", value):
                 commits[value] = None
         if sign == "-":
-            if quoted is None and not re.match(r"\w+\Z", value):
-                # `-DWITH_SSL` and `-fno-strict` are names, not exclusions; plain words are left out.
-                words.append(Word(f"-{value}"))
-            elif quoted is None and re.match(r"D[A-Z][A-Z0-9_]*\Z", value):
+            if quoted is None and _names_something(value):
                 words.append(Word(f"-{value}"))
             else:
                 excluded.append(term)
@@ -159,6 +159,10 @@ def parse(text: str, given: Filters, now: int) -> Query:
             required.append(term)
         elif isinstance(term, Word):
             words.append(term)
+    if len(words) > _SENTENCE:
+        # Nobody excludes words in the middle of a sentence: that is a pasted title with a program's options.
+        words += [Word(f"-{term.text}") for term in excluded if isinstance(term, Word)]
+        excluded = [term for term in excluded if isinstance(term, Phrase)]
     return Query(
         text=text,
         words=tuple(dict.fromkeys(words)),
@@ -173,6 +177,13 @@ def parse(text: str, given: Filters, now: int) -> Query:
 def _tokens(text: str) -> Iterator[tuple[str, str | None, str | None, str]]:
     for match in _TOKEN.finditer(text[:LONGEST].replace("\x00", " ")):
         yield match[1], match[2], match[3], match[4] or ""
+
+
+def _names_something(value: str) -> bool:
+    """Whether a dash belongs to what follows: `-DWITH_SSL`, `-fno-strict`, `-C`. Plain words are left out by theirs."""
+    return (
+        len(value) == 1 or re.fullmatch(r"\w+", value) is None or re.fullmatch(r"D[A-Z_][A-Z0-9_]+", value) is not None
+    )
 
 
 def _may_be_reference(value: str) -> bool:
