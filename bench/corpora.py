@@ -85,3 +85,53 @@ def retrieval_set(path: Path) -> tuple[dict[str, str], dict[str, str], dict[str,
     with path.open("rb") as file:
         told = json.loads(zstandard.ZstdDecompressor().stream_reader(file).read())
     return told["docs"], told["queries"], told["qrels"]
+
+
+def as_project(docs: dict[str, str], target: Path) -> dict[int, str]:
+    """Texts as the issues of a project; which number is which text."""
+    numbers = dict(enumerate(docs, start=1))
+    target.mkdir(parents=True, exist_ok=True)
+    person = {
+        "id": 1, "username": "author", "name": "Author", "state": "active", "locked": False,
+        "avatar_url": None, "web_url": "https://gitlab.example.com/author",
+    }  # fmt: skip
+    address = "https://gitlab.example.com/sets/texts"
+    project = {
+        "id": 1, "name": "texts", "name_with_namespace": "sets / texts", "path": "texts", "description": None,
+        "path_with_namespace": "sets/texts", "created_at": _MOMENT, "last_activity_at": _MOMENT, "web_url": address,
+        "default_branch": "main", "visibility": "private", "archived": False, "issues_enabled": True,
+        "merge_requests_enabled": True,
+        "namespace": {"id": 1, "name": "sets", "path": "sets", "kind": "group", "full_path": "sets"},
+    }  # fmt: skip
+    _write(target / "project.jsonl", [project])
+    _write(target / "users.jsonl", [person])
+    _write(target / "issues.jsonl", (_issue(number, docs[key], person, address) for number, key in numbers.items()))
+    for name in (
+        "labels", "milestones", "merge_requests", "discussions", "mr_commits", "mr_diffs", "closes_issues",
+        "resource_state_events", "resource_label_events", "resource_milestone_events",
+    ):  # fmt: skip
+        (target / f"{name}.jsonl").touch()
+    return numbers
+
+
+_MOMENT = "2024-01-01T00:00:00.000Z"
+_TITLE = 200
+
+
+def _issue(number: int, text: str, person: dict[str, Any], address: str) -> dict[str, Any]:
+    """The first line or sentence is the title, as whoever files an issue writes it."""
+    first = re.split(r"\n|(?<=\s)\.\s|(?<=[a-z])\.\s", text.strip(), maxsplit=1)[0][:_TITLE].strip() or "untitled"
+    rest = text.strip()[len(first) :].lstrip(" .\n")
+    return {
+        "id": 1000 + number, "iid": number, "project_id": 1, "title": first, "description": rest,
+        "created_at": _MOMENT, "updated_at": _MOMENT, "state": "opened", "closed_at": None, "closed_by": None,
+        "labels": [], "milestone": None, "assignees": [], "author": person, "assignee": None, "user_notes_count": 0,
+        "upvotes": 0, "downvotes": 0, "discussion_locked": False, "confidential": False, "issue_type": "issue",
+        "web_url": f"{address}/-/issues/{number}", "due_date": None,
+    }  # fmt: skip
+
+
+def _write(path: Path, rows: Any) -> None:
+    with path.open("wb") as file:
+        for row in rows:
+            file.write(msgspec.json.encode(row) + b"\n")

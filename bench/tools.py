@@ -28,11 +28,16 @@ class Skipped(Exception):
     """What a measurement needs is not here."""
 
 
-def history(name: str) -> Path:
-    folder = Path(os.environ.get("LORELINE_SHARED", ROOT.parent / "shared")) / "history" / name
+def shared(name: str) -> Path:
+    """A folder of the data that lies beside the checkout."""
+    folder = Path(os.environ.get("LORELINE_SHARED", ROOT.parent / "shared")) / name
     if not folder.is_dir():
-        raise Skipped(f"no history at {folder}; set LORELINE_SHARED")
+        raise Skipped(f"there is no {folder}; set LORELINE_SHARED")
     return folder
+
+
+def history(name: str) -> Path:
+    return shared(f"history/{name}")
 
 
 class Simulator:

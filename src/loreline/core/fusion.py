@@ -14,6 +14,8 @@ class Measure(Struct, frozen=True):
     weight: float
     floor: float = 0.0
     """A score that tells nothing: what is below it counts as not found."""
+    to_the_last: bool = False
+    """What is below the floor is found too, after everything else."""
 
 
 class Part(Struct, frozen=True):
@@ -33,6 +35,10 @@ class Fused(Struct, frozen=True):
     parts: dict[str, Part]
 
 
+_HARDLY = 1e-3
+"""So much counts what lies below a floor: enough for an order, nothing against what any retriever found."""
+
+
 def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
     """Everything any retriever found, best first.
 
@@ -40,17 +46,19 @@ def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
     know nothing of how much better the first is than the second, order the real histories about 4 points of nDCG@10
     worse.
     """
-    telling = {name: one for name, one in measures.items() if max(one.scores.values(), default=one.floor) > one.floor}
-    whole = sum(one.weight for one in telling.values()) or 1.0
+    ranked = {name: ordered(one.scores) for name, one in measures.items() if one.scores}
+    ranges = {name: several[0][1] - measures[name].floor for name, several in ranked.items()}
+    whole = sum(measures[name].weight for name, range_ in ranges.items() if range_ > 0) or 1.0
     scores: dict[int, float] = {}
     parts: dict[int, dict[str, Part]] = {}
-    for name, measure in telling.items():
-        ranked = ordered(measure.scores)
-        range_ = ranked[0][1] - measure.floor
-        for rank, (thing, score) in enumerate(ranked, start=1):
-            if score <= measure.floor:
-                break
-            share = measure.weight / whole * (score - measure.floor) / range_
+    for name, several in ranked.items():
+        measure, range_ = measures[name], ranges[name]
+        for rank, (thing, score) in enumerate(several, start=1):
+            share = measure.weight / whole * (score - measure.floor) / (range_ if range_ > 0 else 1.0)
+            if share <= 0:
+                if not measure.to_the_last:
+                    break
+                share *= _HARDLY
             scores[thing] = scores.get(thing, 0.0) + share
             parts.setdefault(thing, {})[name] = Part(rank, score, share)
     return [Fused(thing, score, parts[thing]) for thing, score in ordered(scores)]

@@ -58,7 +58,7 @@ def slices(text: str) -> Iterator[tuple[int, int]]:
     """Slices of a text, none longer than a passage may be."""
     pending: tuple[int, int] | None = None
     for start, end in _pieces(text):
-        if pending is not None and end - pending[0] <= _LONGEST and start - pending[1] <= 2:
+        if pending is not None and end - pending[0] <= _LONGEST and not text[pending[1] : start].strip():
             pending = (pending[0], end)
             continue
         if pending is not None:

@@ -96,8 +96,8 @@ LONGEST = 10_000
 _TOKEN = re.compile(r'([+-]?)(?:([A-Za-z][A-Za-z-]*):)?(?:"((?:[^"\\]|\\.)*)"|([^\s"]\S*))')
 _SHA = re.compile(r"[0-9a-f]{7,40}\Z")
 
-_SENTENCE = 6
-"""So many words make a sentence."""
+_SENTENCE = 4
+"""More words than these make a sentence."""
 
 _STATES = {"open": "opened", "opened": "opened", "closed": "closed", "merged": "merged", "locked": "locked"}
 TYPES = {
@@ -124,6 +124,7 @@ def parse(text: str, given: Filters, now: int) -> Query:
     """A query as typed, on top of filters given beside it."""
     words: list[Word] = []
     required: list[Term] = []
+    quoted_terms: list[Phrase] = []
     excluded: list[Term] = []
     references: dict[EntityRef, None] = {}
     commits: dict[str, None] = {}
@@ -155,14 +156,20 @@ def parse(text: str, given: Filters, now: int) -> Query:
                 words.append(Word(f"-{value}"))
             else:
                 excluded.append(term)
-        elif sign == "+" or quoted is not None:
+        elif sign == "+":
             required.append(term)
-        elif isinstance(term, Word):
+        elif isinstance(term, Phrase):
+            quoted_terms.append(term)
+        else:
             words.append(term)
     if len(words) > _SENTENCE:
-        # Nobody excludes words in the middle of a sentence: that is a pasted title with a program's options.
+        # A pasted title or message: a dash is a program's option there, and quotes are quotes. Who means a phrase to
+        # be there writes +"phrase".
         words += [Word(f"-{term.text}") for term in excluded if isinstance(term, Word)]
         excluded = [term for term in excluded if isinstance(term, Phrase)]
+        words += [Word(term.text) for term in quoted_terms]
+    else:
+        required += quoted_terms
     return Query(
         text=text,
         words=tuple(dict.fromkeys(words)),

@@ -32,8 +32,12 @@ _NAMES = 3.0
 
 def weights(corpus: Corpus, query: Query) -> Weights:
     found = _WEIGHTS[corpus]
-    words = [word.text for word in query.words]
-    named = sum(1 for word in words if is_identifier(word))
-    if words and named * 2 > len(words):
+    if is_of_names(query):
         return Weights(found.words * _NAMES, found.opening, found.passage)
     return found
+
+
+def is_of_names(query: Query) -> bool:
+    """Whether it names things in code rather than being a sentence."""
+    named = sum(1 for word in query.words if is_identifier(word.text))
+    return named * 2 > len(query.words)

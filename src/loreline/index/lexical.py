@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -10,9 +11,10 @@ import apsw
 from msgspec import Struct
 
 from loreline.core.documents import text_hash
-from loreline.core.identifiers import alternatives, cjk_runs, extra_words
+from loreline.core.identifiers import alternatives, cjk_runs, extra_words, is_special
 from loreline.core.indexing import indexed_text
 from loreline.core.query import Phrase, Query, Term, Word
+from loreline.core.ranking import is_of_names
 from loreline.errors import InvalidValue
 from loreline.store.arrays import bound
 
@@ -138,19 +140,19 @@ def document_frequencies(db: apsw.Connection, table: Table, words: Sequence[str]
 
 # ── asking ──────────────────────────────────────────────────────────────────────────────────────────────
 
-_WEIGHTS = {Table.ENTITIES: (5.0, 1.0, 1.0, 1.0), Table.THREADS: (1.0, 1.0)}
+_WEIGHTS = {Table.ENTITIES: (10.0, 1.0, 1.0, 1.0), Table.THREADS: (1.0, 1.0)}
 """Of the columns, in their order: the title says what it is about."""
 
-_TOO_COMMON = 0.3
-"""A word in more than this part of the documents hardly tells them apart, and costs more than all the others."""
-
-_MOST_WORDS = 12
-"""Of a long question its rarest words are looked up; more of them find nothing else."""
+_MOST_WORDS = 48
+"""Of a long question its rarest words are looked up."""
 
 _MOST_POSTINGS = 25_000
 """Words are looked up, rarest first, until so many places have to be read."""
 
 _LEAST_WORDS = 3
+
+_MOST_LOOKS = 500
+"""Looking a word up in one document costs as much as reading a hundred places of a word that stands in many."""
 
 
 class Asked(Struct, frozen=True):
@@ -159,17 +161,20 @@ class Asked(Struct, frozen=True):
     match: str
     left_out: tuple[str, ...] = ()
     """Words too common to be looked up."""
+    one_by_one: bool = False
+    """The documents are so few that each is looked into, and no word is too common."""
 
 
-def expression(db: apsw.Connection, table: Table, query: Query, *, narrowed: bool = False) -> Asked | None:
-    """None where nothing is left to look for.
+def expression(db: apsw.Connection, table: Table, query: Query, among: int | None = None) -> Asked | None:
+    """A query to so many documents, or to all; None where nothing is left to look for.
 
     Any of the words may match, and bm25 orders by how many and how rare; what is quoted or marked with + has to.
-    `narrowed` to few documents, every word is looked up, however common.
     """
     words = [word for word in query.words if tokens(db, word.text)]
-    chosen = words if narrowed or query.required else _telling(db, table, words)
-    left_out = tuple(word.text for word in words if word not in chosen)
+    words += [part for part in _parts(db, table, query, words) if part not in words]
+    few = among is not None and among * len(words) <= _MOST_LOOKS
+    chosen = words if few or query.required else _telling(db, table, words)
+    left_out = tuple(word.text for word in query.words if word in words and word not in chosen)
     optional = [_term(word) for word in chosen]
     required = [_term(term) for term in query.required if tokens(db, term.text)]
     if required:
@@ -181,12 +186,32 @@ def expression(db: apsw.Connection, table: Table, query: Query, *, narrowed: boo
     else:
         return None
     excluded = [_term(term) for term in query.excluded if tokens(db, term.text)]
-    return Asked(f"({match}) NOT ({' OR '.join(excluded)})" if excluded else match, left_out)
+    return Asked(f"({match}) NOT ({' OR '.join(excluded)})" if excluded else match, left_out, few)
 
 
 def raw_expression(text: str) -> Asked:
     """FTS5's syntax as somebody wrote it."""
     return Asked(text.strip())
+
+
+def _parts(db: apsw.Connection, table: Table, query: Query, words: Sequence[Word]) -> list[Word]:
+    """The words inside of words: in a sentence `wallet/rpc:` stands for `wallet` and `rpc` as well as for itself.
+
+    Who asks for nothing but names wants these, and their parts only where they stand nowhere.
+    """
+    sought = [word for word in words if not (word.prefix or is_special(word.text) or cjk_runs(word.text))]
+    if is_of_names(query):
+        sought = [word for word in sought if not _stands(db, table, word)]
+    found = [_PART.findall(word.text) for word in sought]
+    return [Word(part) for parts in found if len(parts) > 1 for part in dict.fromkeys(parts)]
+
+
+_PART = re.compile(r"[^\W_]+")
+
+
+def _stands(db: apsw.Connection, table: Table, word: Word) -> bool:
+    name = table.value
+    return bool(_rows(db, f"SELECT 1 FROM {name} WHERE {name} MATCH ? LIMIT 1", (_term(word),)))
 
 
 def _term(term: Term) -> str:
@@ -227,12 +252,11 @@ def _telling(db: apsw.Connection, table: Table, words: Sequence[Word]) -> list[W
     stems = {word: tokens(db, word.text) for word in words}
     counts = document_frequencies(db, table, list(dict.fromkeys(token for found in stems.values() for token in found)))
     ranked = sorted((min(counts[token] for token in stems[word]), at, word) for at, word in enumerate(words))
-    documents = max(row_count_known(db, table), 1)
     chosen: list[Word] = []
     postings = 0
     for count, _, word in ranked[:_MOST_WORDS]:
         enough = len(chosen) >= _LEAST_WORDS
-        if enough and (count > _TOO_COMMON * documents or postings + count > _MOST_POSTINGS):
+        if enough and postings + count > _MOST_POSTINGS:
             break
         chosen.append(word)
         postings += count
@@ -245,9 +269,6 @@ def row_count_known(db: apsw.Connection, table: Table) -> int:
     return int(row[0]) if row is not None else row_count(db, table)
 
 
-_FEW = 200
-
-
 def search(
     db: apsw.Connection, table: Table, asked: Asked, limit: int, scope: Sequence[int] | None = None
 ) -> dict[int, float]:
@@ -257,17 +278,18 @@ def search(
     if scope is None:
         statement = f"SELECT rowid, {rank} AS rank FROM {name} WHERE {name} MATCH ?1 ORDER BY rank LIMIT ?2"
         values: tuple[object, ...] = (asked.match, limit)
-    elif len(scope) <= _FEW:
-        # CROSS JOIN keeps SQLite to this order: few documents are looked up one by one.
+    elif asked.one_by_one:
+        # CROSS JOIN keeps SQLite to this order.
         statement = (
             f"SELECT {name}.rowid, {rank} AS rank FROM carray(?3) c CROSS JOIN {name} ON {name}.rowid = c.value"
             f" WHERE {name} MATCH ?1 ORDER BY rank LIMIT ?2"
         )
         values = (asked.match, limit, bound(scope))
     else:
+        # The plus keeps SQLite from asking FTS5 once for each of many documents.
         statement = (
             f"SELECT rowid, {rank} AS rank FROM {name} WHERE {name} MATCH ?1"
-            " AND rowid IN (SELECT value FROM carray(?3)) ORDER BY rank LIMIT ?2"
+            " AND +rowid IN (SELECT value FROM carray(?3)) ORDER BY rank LIMIT ?2"
         )
         values = (asked.match, limit, bound(scope))
     return {document_id: -score for document_id, score in _rows(db, statement, values)}

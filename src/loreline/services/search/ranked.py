@@ -61,7 +61,7 @@ def rank(db: apsw.Connection, asking: Asking, filters: Filters) -> Ranked:
     weighed = weights(Corpus.TALK, query)
     for table in (Table.ENTITIES,) * (not of_threads) + (Table.THREADS,) * (of_threads or both):
         among = retrieving.inside(db, table, query, scope.entities if table is Table.ENTITIES else scope.threads)
-        asked = _asked(db, table, asking, narrowed=among.only is not None and len(among.only) <= _FEW)
+        asked = _asked(db, table, asking, None if among.only is None else len(among.only))
         if table is Table.ENTITIES:
             told = retrieving.entities(db, among, asked, matches, weighed, asking.least)
             found = told.ranked
@@ -74,15 +74,12 @@ def rank(db: apsw.Connection, asking: Asking, filters: Filters) -> Ranked:
     return Ranked(_sorted(db, together, request.sort), left_out, exact, frozenset(one.id for one in threads))
 
 
-_FEW = 2_000
-
-
-def _asked(db: apsw.Connection, table: Table, asking: Asking, *, narrowed: bool) -> Asked | None:
+def _asked(db: apsw.Connection, table: Table, asking: Asking, among: int | None) -> Asked | None:
     if asking.request.mode is Mode.SEMANTIC and asking.matches is not None:
         return None
     if asking.request.raw:
         return lexical.raw_expression(asking.request.text)
-    return lexical.expression(db, table, asking.query, narrowed=narrowed)
+    return lexical.expression(db, table, asking.query, among)
 
 
 def _exact(db: apsw.Connection, query: Query, scope: Scope) -> dict[int, int | None]:

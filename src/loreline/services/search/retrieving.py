@@ -126,8 +126,5 @@ def _measure(ids: Ids, scores: Scores, chosen: Places, weight: float, among: Ins
     """The chosen ones' cosines, from the middle of all upwards: what half of everything reaches tells nothing."""
     if not len(chosen):
         return Measure({}, weight)
-    floor = float(np.median(scores))
-    picked = scores[chosen]
-    if among.filtered:
-        floor = min(floor, float(picked.min()) - 0.01)
-    return Measure(dict(zip(ids[chosen].tolist(), picked.tolist(), strict=True)), weight, floor)
+    found = dict(zip(ids[chosen].tolist(), scores[chosen].tolist(), strict=True))
+    return Measure(found, weight, float(np.median(scores)), to_the_last=among.filtered)
