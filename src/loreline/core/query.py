@@ -129,8 +129,11 @@ def parse(text: str, given: Filters, now: int) -> Query:
     references: dict[EntityRef, None] = {}
     commits: dict[str, None] = {}
     filters = given
+    valueless: str | None = None
     for sign, key, quoted, bare in _tokens(text):
         value = bare if quoted is None else quoted.replace('\\"', '"')
+        if key is None and quoted is None and value.endswith(":") and value[:-1] in KEYS:
+            valueless = value
         if key is not None:
             known = _key(key, value)
             if known is not None:
@@ -170,6 +173,8 @@ def parse(text: str, given: Filters, now: int) -> Query:
         words += [Word(term.text) for term in quoted_terms]
     else:
         required += quoted_terms
+        if valueless is not None:
+            raise _without_value(valueless)
     return Query(
         text=text,
         words=tuple(dict.fromkeys(words)),
@@ -208,7 +213,7 @@ def _key(key: str, value: str) -> str | None:
     lowered = key.lower()
     if lowered in KEYS:
         if not value:
-            raise BadQuery(f"{key}: needs a value", hint=f"write {key}:something, without a space")
+            raise _without_value(f"{lowered}:")
         return lowered
     if value.startswith((":", "/", "\\")) or key != lowered:
         return None
@@ -219,6 +224,10 @@ def _key(key: str, value: str) -> str | None:
             hint=f'did you mean {near[0]}:{value}? To look for the words themselves, quote them: "{key}:{value}"',
         )
     return None
+
+
+def _without_value(key: str) -> BadQuery:
+    return BadQuery(f"{key} needs a value", hint=f"write {key}something, without a space")
 
 
 def narrowed(filters: Filters, key: str, value: str, now: int) -> Filters:
