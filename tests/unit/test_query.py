@@ -26,7 +26,12 @@ def test_words_may_match_phrases_and_plus_words_must_and_minus_words_must_not():
     assert words(query) == ["login"]
     assert query.required == (Word("cookie"), Phrase("server session"))
     assert query.excluded == (Word("mobile"),)
-    assert query.prose == "login cookie server session"
+    assert query.prose == "login server session cookie"
+
+
+def test_what_is_embedded_is_the_sentence_as_it_was_typed():
+    query = read("why was the cache -flaky dropped after the commit author:jane")
+    assert query.prose == "why was the cache flaky dropped after the commit"
 
 
 def test_a_star_stands_for_longer_words():

@@ -79,11 +79,8 @@ class Query(Struct, frozen=True, kw_only=True):
     """Entities it names: they come first."""
     commits: tuple[str, ...] = ()
     """What looks like a commit's SHA."""
-
-    @property
-    def prose(self) -> str:
-        """The words without syntax, as a sentence to embed."""
-        return " ".join(term.text for term in (*self.words, *self.required))
+    prose: str = ""
+    """What is asked for without signs and filters, as a sentence to embed."""
 
     @property
     def is_empty(self) -> bool:
@@ -126,6 +123,7 @@ def parse(text: str, given: Filters, now: int) -> Query:
     required: list[Term] = []
     quoted_terms: list[Phrase] = []
     excluded: list[Term] = []
+    prose: list[tuple[str, Term]] = []
     references: dict[EntityRef, None] = {}
     commits: dict[str, None] = {}
     filters = given
@@ -154,6 +152,7 @@ def parse(text: str, given: Filters, now: int) -> Query:
                 references[reference] = None
             elif _SHA.match(value) and re.search(r"\d", value):
                 commits[value] = None
+        prose.append((value, term))
         if sign == "-":
             if quoted is None and _names_something(value):
                 words.append(Word(f"-{value}"))
@@ -183,6 +182,7 @@ def parse(text: str, given: Filters, now: int) -> Query:
         filters=filters,
         references=tuple(references),
         commits=tuple(commits),
+        prose=" ".join(value for value, term in prose if term not in excluded),
     )
 
 

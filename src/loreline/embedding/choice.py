@@ -64,19 +64,24 @@ def name_of(settings: Embedding) -> str | None:
 
 def of_space(name: str, settings: Embedding, environ: Mapping[str, str]) -> Embedder:
     """The embedder that made the vectors of a space. While another model's are being made, that is the one before."""
-    provider, _, rest = name.partition(":")
+    if settings.provider == "none":
+        raise EmbedderUnavailable("embeddings are switched off", hint='embedding.provider is "none"')
+    made_by = name.rpartition(":")[0].rpartition(":")[0]
+    provider, _, rest = made_by.partition(":")
     if provider == settings.provider:
         embedder = connect(settings, environ)
-        if embedder is not None and name.startswith(f"{embedder.name}:"):
+        if embedder is not None and embedder.name == made_by:
             return embedder
     if provider == "bundled":
         return _there(connect(Embedding(threads=settings.threads), environ))
     if provider == settings.provider and provider in {"ollama", "openai", "fastembed"}:
-        # Another model of the same server; its prefixes stand behind a plus sign, and are its own by default.
-        model = rest.rpartition(":")[0].rpartition(":")[0].partition("+")[0]
-        return _there(connect(structs.replace(settings, model=model, dimensions=None), environ))
+        # Another model of the same server, or other prefixes: what stands behind a plus sign.
+        model, _, prefixes = rest.partition("+")
+        query, _, document = prefixes.partition("|")
+        before = structs.replace(settings, model=model, dimensions=None, query_prefix=query, document_prefix=document)
+        return _there(connect(before, environ))
     raise EmbedderUnavailable(
-        f"the vectors are of {rest or name}, which the configuration no longer reaches",
+        f"the vectors are of {made_by}, which the configuration no longer reaches",
         hint="run lore embed, which makes new ones",
     )
 

@@ -57,8 +57,9 @@ class Embedder(Protocol):
 def checked(values: object, dimensions: int) -> Vector | EmbeddingFailed:
     """A vector as it came, made of unit length; or what is wrong with it."""
     try:
-        vector = np.asarray(values, dtype=np.float32)
-    except (TypeError, ValueError):
+        with np.errstate(all="ignore"):
+            vector = np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
         return EmbeddingFailed("the embedder answered with something that is no vector")
     if vector.shape != (dimensions,):
         got = "x".join(str(length) for length in vector.shape) or "no"

@@ -12,18 +12,30 @@ import msgspec
 from loreline import __version__
 from loreline.errors import ConfigInvalid, EmbedderUnavailable, EmbeddingFailed, LoreError, ModelNotFound
 
+_LONGEST_SAID = 200
+
 
 class ServerFailed(EmbedderUnavailable):
     """It answered that it failed: perhaps on this text, perhaps on all."""
+
+
+class Unreachable(EmbedderUnavailable):
+    """Nobody answers there."""
 
 
 class Server:
     """One server, kept connected. `repr` and messages never show the key."""
 
     def __init__(self, url: str, *, key: str | None, timeout_seconds: float, connections: int) -> None:
+        if not _is_address(url):
+            # It is not shown: a password may stand in it.
+            raise ConfigInvalid("embedding.url is no address", hint='it looks like "http://localhost:11434"')
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise ConfigInvalid(
+                "the key of the embedding server holds characters that no header can carry",
+                hint="check what embedding.api_key_env names",
+            )
         parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigInvalid(f"embedding.url is no address: {url}", hint='it looks like "http://localhost:11434"')
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._url = url.rstrip("/")
         self._key = key
@@ -49,11 +61,9 @@ class Server:
         if self._key:
             headers.append(("authorization", f"Bearer {self._key}"))
         try:
-            response = self._pool.request(
-                method, f"{self._url}{path}", headers=headers, content=content, extensions={"timeout": self._timeouts}
-            )
+            response = self._response(method, f"{self._url}{path}", headers, content)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, OSError) as error:
-            raise EmbedderUnavailable(
+            raise Unreachable(
                 f"the embedding server {self.address} can't be reached ({_reason(error)})",
                 hint="check embedding.url, and that the server runs",
             ) from error
@@ -66,10 +76,21 @@ class Server:
                 f"{self.address} answered with something that is no JSON", hint="check embedding.url"
             ) from error
 
+    def _response(
+        self, method: str, url: str, headers: list[tuple[str, str]], content: bytes | None
+    ) -> httpcore2.Response:
+        extensions = {"timeout": self._timeouts}
+        try:
+            return self._pool.request(method, url, headers=headers, content=content, extensions=extensions)
+        except (httpcore2.RemoteProtocolError, httpcore2.ReadError):
+            # A kept connection may be closed at the very moment it is used again. To ask twice does no harm.
+            return self._pool.request(method, url, headers=headers, content=content, extensions=extensions)
+
     def _refusal(self, status: int, body: bytes) -> LoreError:
         said = _said(body)
         if self._key:
             said = said.replace(self._key, "[key]")
+        said = said[:_LONGEST_SAID]  # only now: half a key would not be known for one
         if status in {401, 403}:
             return EmbedderUnavailable(
                 f"{self.address} refuses the key (HTTP {status})", hint="check embedding.api_key_env"
@@ -101,4 +122,12 @@ def _said(body: bytes) -> str:
         return ""
     error = answer.get("error") if isinstance(answer, dict) else None
     told = error.get("message") if isinstance(error, dict) else error
-    return " ".join(str(told).split())[:200] if told else ""
+    return " ".join(str(told).split()) if told else ""
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0 and url.isascii()
+    except ValueError:
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loreline.embedding.http import Server
+from loreline.embedding.http import Server, Unreachable
 from loreline.embedding.remote import Prefixes, RemoteEmbedder, prefixes_in_name
 from loreline.errors import EmbedderUnavailable, EmbeddingFailed, ModelNotFound
 from loreline.settings import Embedding
@@ -26,7 +26,7 @@ def connect(settings: Embedding, key: str | None) -> RemoteEmbedder:
             answer = server.ask("POST", "/api/embed", {"model": model, "input": list(texts)})
         except ModelNotFound as error:
             raise _missing(server, model) from error
-        except EmbedderUnavailable as error:
+        except Unreachable as error:
             raise EmbedderUnavailable(
                 error.message, hint="start it with ollama serve, or check embedding.url"
             ) from error
@@ -64,9 +64,9 @@ def check(settings: Embedding, key: str | None) -> str:
     model = settings.model or MODEL
     try:
         answer = server.ask("GET", "/api/tags")
-        models = answer.get("models", []) if isinstance(answer, dict) else []
+        models = (answer.get("models") or []) if isinstance(answer, dict) else []
         names = {str(one.get("name", "")) for one in models if isinstance(one, dict)}
-        if not any(name == model or name.partition(":")[0] == model for name in names):
+        if not {model, f"{model}:latest"} & names:
             raise _missing(server, model)
         return f"{model} at {server.address}"
     finally:

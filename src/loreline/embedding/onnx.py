@@ -94,7 +94,7 @@ class OnnxEmbedder:
         if layer.ndim == 2:  # it pools by itself
             return np.asarray(layer, np.float32)
         weights = mask[..., None].astype(np.float32)
-        return np.asarray((layer * weights).sum(axis=1) / weights.sum(axis=1), np.float32)
+        return np.asarray((layer * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1), np.float32)
 
 
 def bundled(threads: int = 0) -> OnnxEmbedder:
@@ -110,11 +110,10 @@ def local(folder: Path, threads: int = 0) -> OnnxEmbedder:
     """A model in a folder; its files are its name, so that another one under the same path is another space."""
     embedder = OnnxEmbedder(folder, "", threads=threads)
     digest = hashlib.blake2b(digest_size=6)
-    for path in _models(folder):
-        if path.is_file():
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "blake2b").digest())
-            break
+    model = next(path for path in _models(folder) if path.is_file())
+    for path in (model, folder / "tokenizer.json"):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "blake2b").digest())
     embedder.name = f"onnx:{folder.name}-{digest.hexdigest()}"
     return embedder
 

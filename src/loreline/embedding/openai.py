@@ -32,7 +32,8 @@ def connect(settings: Embedding, key: str | None) -> RemoteEmbedder:
         if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
             raise EmbeddingFailed(f"{server.address} gave no embeddings")
         # Servers may answer out of order, and say so.
-        data.sort(key=lambda one: one.get("index", 0))
+        if all(isinstance(one.get("index"), int) for one in data):
+            data.sort(key=lambda one: one["index"])
         return [one.get("embedding") for one in data]
 
     return RemoteEmbedder(

@@ -11,8 +11,8 @@ from loreline.embedding.embedder import Vector, checked
 from loreline.embedding.http import Server, ServerFailed
 from loreline.errors import EmbeddingFailed
 
-_HOPELESS = 4
-"""So many failures of the server in a row are no text's fault."""
+_HARMLESS = "hello"
+"""What any server that is well can embed."""
 
 Ask = Callable[[Sequence[str]], list[object]]
 """The raw vectors of some texts, as the server gives them."""
@@ -56,17 +56,18 @@ class RemoteEmbedder:
     def dimensions(self) -> int:
         with self._lock:
             if self._dimensions is None:
-                (vector,) = self._ask([f"{self._prefixes.document}hello"])
+                found = self._ask([f"{self._prefixes.document}{_HARMLESS}"])
+                vector = found[0] if len(found) == 1 else None
                 if not isinstance(vector, list) or not vector:
                     raise EmbeddingFailed(f"{self._server.address} gave no vector", hint="check embedding.model")
                 self._dimensions = len(vector)
             return self._dimensions
 
     def documents(self, texts: Sequence[str]) -> list[Vector | EmbeddingFailed]:
-        return self._embed([f"{self._prefixes.document}{text}" for text in texts])
+        return self._embed([_sendable(f"{self._prefixes.document}{text}") for text in texts])
 
     def query(self, text: str) -> Vector:
-        (found,) = self._embed([f"{self._prefixes.query}{text}"])
+        (found,) = self._embed([_sendable(f"{self._prefixes.query}{text}")])
         if isinstance(found, EmbeddingFailed):
             raise found
         return found
@@ -77,10 +78,9 @@ class RemoteEmbedder:
         except EmbeddingFailed as error:
             return self._one_by_one(texts, error)
         except ServerFailed as error:
-            # llama.cpp answers 500 to a text that is too long: if others go through, it is the text's fault.
-            if len(texts) == 1:
-                raise
-            return self._around_failures(texts, error)
+            # llama.cpp answers 500 to a text that is too long: if a harmless one goes through, it is the text's fault.
+            self._ask([f"{self._prefixes.document}{_HARMLESS}"])
+            return self._one_by_one(texts, EmbeddingFailed(error.message, hint=error.hint))
         if len(raw) != len(texts):
             told = EmbeddingFailed(f"{self._server.address} gave {len(raw)} vectors for {len(texts)} texts")
             return self._one_by_one(texts, told)
@@ -92,18 +92,10 @@ class RemoteEmbedder:
             return [error]
         return [self._embed([text])[0] for text in texts]
 
-    def _around_failures(self, texts: Sequence[str], error: ServerFailed) -> list[Vector | EmbeddingFailed]:
-        found: list[Vector | EmbeddingFailed] = []
-        for text in texts:
-            try:
-                found += self._embed([text])
-            except ServerFailed as again:
-                found.append(EmbeddingFailed(again.message, hint=again.hint))
-                if len(found) >= _HOPELESS and all(isinstance(one, EmbeddingFailed) for one in found):
-                    raise error from again
-        if all(isinstance(one, EmbeddingFailed) for one in found):
-            raise error
-        return found
-
     def close(self) -> None:
         self._server.close()
+
+
+def _sendable(text: str) -> str:
+    """Without lone surrogates, which JSON in UTF-8 cannot carry."""
+    return text.encode("utf-8", "replace").decode("utf-8")

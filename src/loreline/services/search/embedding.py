@@ -61,7 +61,8 @@ def take(db: apsw.Connection, space: Space, now: int, limit: int) -> Portion:
         if passage.text_hash in known
     ]
     vectors.put(db, space, again)
-    fresh = [passage for passage in found if passage.text_hash not in known]
+    # A text that stands in several of them is embedded once: the others wait for the next portion, and find it known.
+    fresh = list({passage.text_hash: passage for passage in reversed(found) if passage.text_hash not in known}.values())
     return Portion(fresh, len(again), vectors.ready_count(db, space, now) if found else 0)
 
 
@@ -90,7 +91,8 @@ def tidy(db: apsw.Connection, database: Path, space: Space, *, last: bool) -> No
         return
     if last and not current.is_active:
         depth = vectors.depth(db, current)
-        if depth.waiting > depth.failing:
+        # What failed is to be had later. But where most of it did, the space before has more to say.
+        if depth.waiting > depth.failing or depth.failing > vectors.count(db, current):
             return
         vectors.activate(db, current)
     if matrix.is_due(db, current):
