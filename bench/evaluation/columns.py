@@ -38,6 +38,7 @@ class Rankers:
         self._session = session_of(self._settings, {})
         self._db = open_database(judged.database)
         self._answers = _answers(self._db)
+        self._corpus = judged.corpus
         self._bm25 = PlainWords(self._db)
         self._vectors = PlainVectors(self._db, judged.database, self._session)
         self.seconds: list[float] = []
@@ -58,7 +59,7 @@ class Rankers:
 
     def _ours(self, question: Question) -> Ranking:
         filters = Filters(source_type=question.source_type)
-        request = Request(text=question.text, filters=filters, limit=DEPTH + 1, group=True)
+        request = Request(text=question.text, filters=filters, limit=DEPTH + 1, group=True, corpus=self._corpus)
         begun = time.perf_counter()
         answer = search(self._session, request, _NOW)
         self.seconds.append(time.perf_counter() - begun)

@@ -17,6 +17,7 @@ from bench import corpora
 from bench.evaluation import golden
 from bench.tools import ENVIRON, LONGEST, ROOT, configure, history, lore_sync, shared, simulator
 from loreline.core.documents import SourceType
+from loreline.core.ranking import Corpus
 from loreline.simulator.demo.corpus import build_demo
 
 Answer = tuple[SourceType, str]
@@ -40,6 +41,7 @@ class Set(Struct, frozen=True):
     name: str
     database: Path
     questions: list[Question]
+    corpus: Corpus = Corpus.TALK
 
 
 _FOLDER = Path(os.environ.get("LORELINE_EVAL", ROOT / ".eval"))
@@ -136,7 +138,7 @@ def _texts(name: str) -> Set:
         for key, text in queries.items()
         if relevant.get(key)
     ]
-    return Set(name, database, questions)
+    return Set(name, database, questions, Corpus.TALK if name == "cisi" else Corpus.CODE)
 
 
 def _golden(question: golden.Golden) -> Question:
@@ -149,11 +151,13 @@ def _golden(question: golden.Golden) -> Question:
 def _database(folder: Path, folders: list[Path], projects: list[str]) -> Path:
     """The database of these corpora: mirrored once, and made anew where the code that makes documents has changed."""
     folder.mkdir(parents=True, exist_ok=True)
-    database, made = folder / "mirror.db", folder / "made"
+    database, mirrored, made = folder / "mirror.db", folder / "mirrored", folder / "made"
     config = folder / "loreline.toml"
-    if not made.exists():
+    if not mirrored.exists():
+        database.unlink(missing_ok=True)  # another simulator has another address: it would all come twice
         with simulator(*folders) as served:
             lore_sync(configure(folder, served.url, projects), "--no-docs")
+        mirrored.touch()
     stamp = _stamp()
     if not made.exists() or made.read_text("ascii") != stamp:
         for command in (["generate-docs", "--full"], ["embed"]):

@@ -14,6 +14,8 @@ class Measure(Struct, frozen=True):
     weight: float
     floor: float = 0.0
     """A score that tells nothing: what is below it counts as not found."""
+    sharpness: float = 1.0
+    """The power a scaled score is raised to: the higher, the less is worth what is far behind the best."""
     to_the_last: bool = False
     """What is below the floor is found too, after everything else."""
 
@@ -43,7 +45,7 @@ def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
     """Everything any retriever found, best first.
 
     Each list is scaled so that its best is 1 and its floor 0, then weighted and added. Reciprocal ranks (RRF), which
-    know nothing of how much better the first is than the second, order the real histories about 4 points of nDCG@10
+    know nothing of how much better the first is than the second, order the real histories 3 to 6 points of nDCG@10
     worse.
     """
     ranked = {name: ordered(one.scores) for name, one in measures.items() if one.scores}
@@ -54,11 +56,10 @@ def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
     for name, several in ranked.items():
         measure, range_ = measures[name], ranges[name]
         for rank, (thing, score) in enumerate(several, start=1):
-            share = measure.weight / whole * (score - measure.floor) / (range_ if range_ > 0 else 1.0)
-            if share <= 0:
-                if not measure.to_the_last:
-                    break
-                share *= _HARDLY
+            scaled = (score - measure.floor) / (range_ if range_ > 0 else 1.0)
+            if scaled <= 0 and not measure.to_the_last:
+                break
+            share = measure.weight / whole * (scaled**measure.sharpness if scaled > 0 else scaled * _HARDLY)
             scores[thing] = scores.get(thing, 0.0) + share
             parts.setdefault(thing, {})[name] = Part(rank, score, share)
     return [Fused(thing, score, parts[thing]) for thing, score in ordered(scores)]

@@ -25,7 +25,12 @@ class Weights(Struct, frozen=True):
     """Its best passage: what it also says."""
 
 
-_WEIGHTS = {Corpus.TALK: Weights(1.0, 1.0, 1.0), Corpus.CODE: Weights(0.6, 1.0, 1.0)}
+_WEIGHTS = {Corpus.TALK: Weights(2.0, 1.0, 1.0), Corpus.CODE: Weights(0.3, 1.0, 1.0)}
+"""Who writes to people uses the words of whoever asks later. Code says what it does in words of its own."""
+
+SHARPNESS = 2.0
+"""Of cosines: everything is a little alike."""
+
 _NAMES = 3.0
 """So much more words count in a query of names: nothing is near `TokenManager` but what calls it so."""
 

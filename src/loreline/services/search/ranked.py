@@ -10,7 +10,7 @@ from msgspec import Struct
 from loreline.core.documents import SourceType
 from loreline.core.fusion import Fused
 from loreline.core.query import Filters, Query
-from loreline.core.ranking import Corpus, weights
+from loreline.core.ranking import weights
 from loreline.index import lexical
 from loreline.index.lexical import Asked, Table
 from loreline.index.scope import Scope, scope_of
@@ -58,7 +58,7 @@ def rank(db: apsw.Connection, asking: Asking, filters: Filters) -> Ranked:
     found: list[Fused] = []
     threads: list[Fused] = []
     left_out: tuple[str, ...] = ()
-    weighed = weights(Corpus.TALK, query)
+    weighed = weights(request.corpus, query)
     for table in (Table.ENTITIES,) * (not of_threads) + (Table.THREADS,) * (of_threads or both):
         among = retrieving.inside(db, table, query, scope.entities if table is Table.ENTITIES else scope.threads)
         asked = _asked(db, table, asking, None if among.only is None else len(among.only))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from loreline.core.documents import SourceType
 from loreline.core.fusion import Part
 from loreline.core.query import Filters
+from loreline.core.ranking import Corpus
 
 MOST = 100
 
@@ -36,6 +37,8 @@ class Request(Struct, frozen=True, kw_only=True):
     """Threads stand under their issue or merge request, and not by themselves."""
     raw: bool = False
     """The text is FTS5's own syntax."""
+    corpus: Corpus = Corpus.TALK
+    """What the texts are: words and meaning count by it."""
 
 
 class Snippet(Struct, frozen=True):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from loreline.core.fusion import Fused, Measure, fuse
 from loreline.core.query import Query
-from loreline.core.ranking import Weights
+from loreline.core.ranking import SHARPNESS, Weights
 from loreline.index import lexical
 from loreline.index.lexical import Asked, Table
 from loreline.index.matrix import Ids, Scores
@@ -127,4 +127,4 @@ def _measure(ids: Ids, scores: Scores, chosen: Places, weight: float, among: Ins
     if not len(chosen):
         return Measure({}, weight)
     found = dict(zip(ids[chosen].tolist(), scores[chosen].tolist(), strict=True))
-    return Measure(found, weight, float(np.median(scores)), to_the_last=among.filtered)
+    return Measure(found, weight, float(np.median(scores)), SHARPNESS, to_the_last=among.filtered)
