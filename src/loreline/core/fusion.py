@@ -62,7 +62,7 @@ def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
             share = measure.weight / whole * (scaled**measure.sharpness if scaled > 0 else scaled * _HARDLY)
             scores[thing] = scores.get(thing, 0.0) + share
             parts.setdefault(thing, {})[name] = Part(rank, score, share)
-    return [Fused(thing, score, parts[thing]) for thing, score in ordered(scores)]
+    return [Fused(thing, max(score, 0.0), parts[thing]) for thing, score in ordered(scores)]
 
 
 def ordered(scores: Mapping[int, float]) -> list[tuple[int, float]]:

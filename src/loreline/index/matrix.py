@@ -137,7 +137,7 @@ def read(database: Path, space: Space, generation: int, *, verify: bool = False)
         at += size + (-size % _ALIGN)
     if len(memory) != at:
         raise Torn(f"{path} has {len(memory)} bytes instead of {at}")
-    if verify and zlib.crc32(memoryview(memory)[_ALIGN:]) != checksum:
+    if verify and (any(memory[_HEADER.size : _ALIGN]) or zlib.crc32(memoryview(memory)[_ALIGN:]) != checksum):
         raise Torn(f"{path} has changed since it was written")
     components = np.frombuffer(memory, np.int8, rows * dimensions, starts[0]).reshape(rows, dimensions)
     scales = np.frombuffer(memory, np.float32, rows, starts[1])
@@ -154,7 +154,8 @@ def remove_others(database: Path, keep: Iterable[Space]) -> None:
     }
     with contextlib.suppress(FileNotFoundError):
         for path in _folder(database).iterdir():
-            if path.name not in wanted and path.suffix == ".matrix":
+            # Half a file is of a run that was killed: there is one writer at a time.
+            if path.name not in wanted and path.suffix in {".matrix", ".part"}:
                 with contextlib.suppress(OSError):
                     path.unlink()
 

@@ -14,7 +14,7 @@ from loreline.index.matrix import Block, Ids, Scores
 from loreline.store import vectors
 from loreline.store.vectors import Space
 
-_NONE = np.float32(-1.0)
+NOTHING = np.float32(-1.0)
 """The cosine of what has no vector."""
 
 Places = NDArray[np.int64]
@@ -27,6 +27,9 @@ class Version(Struct, frozen=True):
     generation: int
     last_id: int
     removed: int
+    """Of the matrix."""
+    beside: int
+    """What has come since it was made, and is still there."""
 
 
 class Nearness(Struct, frozen=True):
@@ -56,7 +59,7 @@ class Matches(Struct, frozen=True):
             found += zip(
                 block.passage_ids[rows].tolist(), block.document_ids[rows].tolist(), scores[rows].tolist(), strict=True
             )
-        return [one for one in found if one[2] > _NONE]
+        return [one for one in found if one[2] > NOTHING]
 
 
 class _Part:
@@ -107,7 +110,7 @@ class _Joined:
     def later(self, first: Scores, second: Scores) -> Scores:
         """What the second says, where it says anything."""
         told = second[self._shared]
-        return self._merged(first, second, np.where(told > _NONE, told, first[self._places]))
+        return self._merged(first, second, np.where(told > NOTHING, told, first[self._places]))
 
     def _merged(self, first: Scores, second: Scores, shared: Scores) -> Scores:
         first[self._places] = shared
@@ -133,7 +136,7 @@ class VectorIndex:
     def search(self, query: NDArray[np.float32]) -> Matches:
         """How near everything is: every vector is looked at."""
         base, beside = self.base.block.scores(query), self._beside.block.scores(query)
-        base[self._dead] = _NONE
+        base[self._dead] = NOTHING
         one, two = (_summed(self.base, base), _summed(self._beside, beside))
         return Matches(
             Nearness(self._entities.ids, self._entities.greater(one.entities, two.entities)),
@@ -168,7 +171,7 @@ def _summed(part: _Part, scores: Scores) -> _Sums:
         return _Sums(nothing, nothing, nothing)
     return _Sums(
         np.maximum.reduceat(scores, part.entity_starts),
-        np.where(part.opens, scores[part.entity_starts], _NONE),
+        np.where(part.opens, scores[part.entity_starts], NOTHING),
         np.maximum.reduceat(scores, part.document_starts),
     )
 
@@ -179,7 +182,8 @@ def version_of(db: apsw.Connection, space: Space) -> Version:
         " (SELECT count(*) FROM removed_vectors WHERE space_id = ?)",
         (space.id,),
     ).fetchone()
-    return Version(space.id, space.matrix_generation, last or 0, gone)
+    beside = vectors.count_after(db, space, space.matrix_vector_id)
+    return Version(space.id, space.matrix_generation, last or 0, gone, beside)
 
 
 def open_index(db: apsw.Connection, database: Path, space: Space, before: VectorIndex | None) -> VectorIndex:

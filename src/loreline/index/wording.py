@@ -89,6 +89,12 @@ def unknown_words(db: apsw.Connection, table: Table, query: Query) -> list[str]:
     return unknown
 
 
+def stands_twice(db: apsw.Connection, table: Table, word: Word) -> bool:
+    """Whether more than one document has it, as far as single words tell."""
+    stems = tokens(db, word.text)
+    return bool(stems) and min(document_frequencies(db, table, stems).values()) > 1
+
+
 def near_words(db: apsw.Connection, table: Table, word: str) -> list[str]:
     """Words of the index that begin like this one and are about as long, the most frequent first; stemmed."""
     (stem, *_) = tokens(db, word) or [""]
@@ -105,17 +111,18 @@ def near_words(db: apsw.Connection, table: Table, word: str) -> list[str]:
 _SHORTEST_GUESSED = 4
 
 
-def holding(db: apsw.Connection, table: Table, stem: str) -> int | None:
-    """A document with a word of that stem."""
-    row = db.execute(f"SELECT rowid FROM {table.value} WHERE {table.value} MATCH ? LIMIT 1", (quoted(stem),)).fetchone()
-    return int(row[0]) if row is not None else None
+def holding(db: apsw.Connection, table: Table, stem: str, limit: int) -> list[int]:
+    """Documents with a word of that stem."""
+    rows = db.execute(
+        f"SELECT rowid FROM {table.value} WHERE {table.value} MATCH ? LIMIT ?", (quoted(stem), limit)
+    ).fetchall()
+    return [row[0] for row in rows]
 
 
-def written(db: apsw.Connection, text: str, stem: str) -> str | None:
-    """The first word of a text that has that stem, as it is written there."""
+def written(db: apsw.Connection, text: str, stem: str) -> Iterator[str]:
+    """The words of a text that have that stem, as they are written there."""
     data = text.encode("utf-8", "replace")
     tokenizer = db.fts5_tokenizer("porter", ["unicode61"])
     for start, end, token, *_ in tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None):
         if token == stem:
-            return data[start:end].decode("utf-8", "replace")
-    return None
+            yield data[start:end].decode("utf-8", "replace")

@@ -19,6 +19,16 @@ def deleted(db: apsw.Connection, kind: Kind, local_id: int) -> None:
     _record(db, kind, local_id, "delete")
 
 
+def project_renamed(db: apsw.Connection, project_id: int) -> None:
+    """Whatever stands in it has another address now."""
+    for kind in Kind:
+        db.execute(
+            "INSERT OR REPLACE INTO changes (entity_type, entity_id, operation)"
+            f" SELECT ?, id, 'upsert' FROM {kind.plural} WHERE project_id = ? ORDER BY id",
+            (kind.value, project_id),
+        )
+
+
 def _record(db: apsw.Connection, kind: Kind, local_id: int, operation: str) -> None:
     db.execute(
         "INSERT OR REPLACE INTO changes (entity_type, entity_id, operation) VALUES (?, ?, ?)",

@@ -12,6 +12,7 @@ from msgspec import Struct
 from loreline.core.documents import Document, SourceType
 from loreline.core.entities import Kind
 from loreline.core.passages import Passage
+from loreline.store import vectors
 
 FOLLOWER = "documents"
 
@@ -111,6 +112,13 @@ def of_entity(db: apsw.Connection, kind: Kind, entity_id: int) -> Stored | None:
     return Stored(*row) if row is not None else None
 
 
+def of_source(db: apsw.Connection, source_type: SourceType, source_id: int) -> int | None:
+    row = db.execute(
+        "SELECT id FROM documents WHERE source_type = ? AND source_id = ?", (source_type.value, source_id)
+    ).fetchone()
+    return int(row[0]) if row is not None else None
+
+
 def of_threads(db: apsw.Connection, entity_document_id: int) -> dict[int, Stored]:
     """By the local id of the thread."""
     rows = db.execute(
@@ -195,20 +203,23 @@ def delete(db: apsw.Connection, document_ids: Sequence[int]) -> None:
 
 def replace_passages(db: apsw.Connection, document_id: int, passages: Sequence[Passage], written_at: int) -> None:
     """The passages of a document anew; those whose text stays keep their id, and so their vectors."""
-    kept: dict[bytes, list[int]] = {}
-    for passage_id, text_hash in db.execute(
-        "SELECT id, text_hash FROM passages WHERE document_id = ? ORDER BY position DESC", (document_id,)
+    kept: dict[bytes, list[tuple[int, int]]] = {}
+    for passage_id, text_hash, position in db.execute(
+        "SELECT id, text_hash, position FROM passages WHERE document_id = ? ORDER BY position DESC", (document_id,)
     ):
-        kept.setdefault(text_hash, []).append(passage_id)
+        kept.setdefault(text_hash, []).append((passage_id, position))
     fresh: list[int] = []
     for place, passage in enumerate(passages):
         values = (place, passage.note_id, passage.start, passage.end)
         same = kept.get(passage.text_hash)
         if same:
+            passage_id, position = same.pop()
             db.execute(
                 "UPDATE passages SET position = ?, note_id = ?, text_start = ?, text_end = ? WHERE id = ?",
-                (*values, same.pop()),
+                (*values, passage_id),
             )
+            if (place == 0) != (position == 0):
+                vectors.renumber(db, passage_id)
             continue
         db.execute(
             "INSERT INTO passages (document_id, position, note_id, text_start, text_end, text_hash)"
@@ -216,7 +227,8 @@ def replace_passages(db: apsw.Connection, document_id: int, passages: Sequence[P
             (document_id, *values, passage.text_hash),
         )
         fresh.append(cast(int, db.last_insert_rowid()))
-    gone = [(passage_id,) for left in kept.values() for passage_id in left]
+    db.execute("UPDATE documents SET passage_count = ? WHERE id = ?", (len(passages), document_id))
+    gone = [(passage_id,) for left in kept.values() for passage_id, _ in left]
     db.executemany("DELETE FROM passages WHERE id = ?", gone)
     if fresh:
         db.executemany(

@@ -9,7 +9,7 @@ import apsw
 from loreline.core.documents import text_hash
 from loreline.core.entities import Kind
 from loreline.core.passages import embedded_text
-from loreline.store import documents
+from loreline.store import documents, subjects
 from loreline.store.arrays import bound
 
 # ── documents and passages ──────────────────────────────────────────────────────────────────────────────
@@ -25,12 +25,16 @@ def stale_documents(db: apsw.Connection) -> list[int]:
 
 
 def badly_sliced(db: apsw.Connection) -> list[int]:
-    """Documents without passages, or with one that is not the slice its hash says."""
+    """Documents that lack a passage, or have one that is not the slice its hash says."""
+    fewer = db.execute(
+        "SELECT d.id FROM documents d WHERE d.passage_count <>"
+        " (SELECT count(*) FROM passages p WHERE p.document_id = d.id)"
+    ).fetchall()
     rows = db.execute(
         "SELECT d.id, d.title, t.content_text, p.text_start, p.text_end, p.text_hash FROM documents d"
         " JOIN document_texts t ON t.document_id = d.id LEFT JOIN passages p ON p.document_id = d.id"
     )
-    found = {
+    found = {row[0] for row in fewer} | {
         document
         for document, title, text, start, end, expected in rows
         if expected is None or text_hash(embedded_text(title, text[start:end])) != expected
@@ -38,8 +42,39 @@ def badly_sliced(db: apsw.Connection) -> list[int]:
     return sorted(found)
 
 
-def without_document(db: apsw.Connection) -> list[tuple[Kind, int]]:
-    """Entities that the feed has been followed beyond, and that have no document."""
+def without_document(db: apsw.Connection, bots: subjects.Bots) -> list[tuple[Kind, int]]:
+    """Entities that the feed has been followed beyond, and that have no document, or a thread of theirs has none."""
+    return [*_silent(db), *_with_silent_threads(db, bots)]
+
+
+def _with_silent_threads(db: apsw.Connection, bots: subjects.Bots) -> list[tuple[Kind, int]]:
+    rows = db.execute(
+        "SELECT DISTINCT t.issue_id, t.merge_request_id FROM discussions t WHERE NOT EXISTS"
+        " (SELECT 1 FROM documents d WHERE d.source_type = 'discussion' AND d.source_id = t.id)"
+        " AND EXISTS (SELECT 1 FROM notes n WHERE n.discussion_id = t.id AND NOT n.is_system)"
+    ).fetchall()
+    owners = [(Kind.ISSUE, issue) if issue is not None else (Kind.MERGE_REQUEST, request) for issue, request in rows]
+    return [owner for owner in owners if _followed(db, *owner) and _lacks_a_thread(db, *owner, bots)]
+
+
+def _lacks_a_thread(db: apsw.Connection, kind: Kind, entity: int, bots: subjects.Bots) -> bool:
+    document = documents.of_entity(db, kind, entity)
+    if document is None:
+        return False
+    known = documents.of_threads(db, document.id)
+    return any(thread.id not in known for thread in subjects.threads(db, kind, entity, bots))
+
+
+def _followed(db: apsw.Connection, kind: Kind, entity: int) -> bool:
+    row = db.execute(
+        "SELECT 1 FROM changes c WHERE c.entity_type = ?1 AND c.entity_id = ?2 AND c.sequence <= ?3 AND NOT EXISTS"
+        " (SELECT 1 FROM dirty_sources s WHERE s.entity_type = ?1 AND s.entity_id = ?2)",
+        (kind.value, entity, documents.position(db)),
+    ).fetchone()
+    return row is not None
+
+
+def _silent(db: apsw.Connection) -> list[tuple[Kind, int]]:
     position = documents.position(db)
     rows = db.execute(
         "SELECT c.entity_type, c.entity_id FROM changes c WHERE c.sequence <= ? AND c.operation = 'upsert'"

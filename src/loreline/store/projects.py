@@ -8,6 +8,7 @@ import apsw
 from msgspec import Struct
 
 from loreline.core.entities import Kind, Label, Milestone, Project
+from loreline.store import changes
 
 
 class MirroredProject(Struct, frozen=True):
@@ -59,6 +60,10 @@ def enabled_kinds(db: apsw.Connection, project_id: int) -> list[Kind]:
 
 def upsert(db: apsw.Connection, instance: int, project: Project) -> MirroredProject:
     """Store what GitLab says of a project; a new path is added to its old ones."""
+    before = db.execute(
+        "SELECT path_with_namespace FROM projects WHERE instance_id = ? AND gitlab_project_id = ?",
+        (instance, project.gitlab_id),
+    ).fetchone()
     row = db.execute(
         "INSERT INTO projects (instance_id, gitlab_project_id, path_with_namespace, name, description,"
         " default_branch, web_url, visibility, archived, issues_enabled, merge_requests_enabled, created_at,"
@@ -94,6 +99,8 @@ def upsert(db: apsw.Connection, instance: int, project: Project) -> MirroredProj
         (instance, project.path, mirrored.id),
     )
     _remember_origin(db, instance, project)
+    if before is not None and before[0] != project.path:
+        changes.project_renamed(db, mirrored.id)
     return mirrored
 
 

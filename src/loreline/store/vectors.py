@@ -104,7 +104,8 @@ def drop_space(db: apsw.Connection, space: Space) -> None:
 
 
 def start_over(db: apsw.Connection, space: Space) -> None:
-    """Every passage is to be embedded again; its old vector serves until then."""
+    """Every passage is to be embedded again; its old vector serves until then, but as no other text's."""
+    db.execute("UPDATE vectors SET text_hash = x'' WHERE space_id = ?", (space.id,))
     db.execute(
         "INSERT OR REPLACE INTO pending_embeddings (space_id, passage_id, written_at) SELECT ?, p.id, d.updated_at"
         " FROM passages p JOIN documents d ON d.id = p.document_id",
@@ -199,6 +200,17 @@ def same_text(db: apsw.Connection, space: Space, text_hashes: Sequence[bytes]) -
         if row is not None:
             found[text_hash] = (row[0], row[1])
     return found
+
+
+def renumber(db: apsw.Connection, passage_id: int) -> None:
+    """The same vectors under new ids: the matrix, which knows where their passage stood, lets go of the old ones."""
+    rows = db.execute(
+        "DELETE FROM vectors WHERE passage_id = ? RETURNING space_id, passage_id, text_hash, scale, components",
+        (passage_id,),
+    ).fetchall()
+    db.executemany(
+        "INSERT INTO vectors (space_id, passage_id, text_hash, scale, components) VALUES (?, ?, ?, ?, ?)", rows
+    )
 
 
 def put(db: apsw.Connection, space: Space, made: Sequence[Made]) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from loreline.core.query import BadQuery, Query, parse
+from loreline.core.untrusted import without_surrogates
 from loreline.errors import EmbedderUnavailable, InvalidValue, LoreError, NotFound
+from loreline.services.mirror import browse
 from loreline.services.search import suggesting
 from loreline.services.search.pages import page_of
 from loreline.services.search.ranked import Asking, rank
@@ -17,6 +19,7 @@ from loreline.store import hits
 
 def search(session: Session, request: Request, now: int) -> Answer:
     """What is known about a question. Safe to be called from many threads at once."""
+    request = _well_formed(request)
     query = _read(request, now)
     if not 1 <= request.limit <= MOST:
         raise InvalidValue(
@@ -30,11 +33,16 @@ def search(session: Session, request: Request, now: int) -> Answer:
         asking = Asking(request, query)
         if by_meaning:
             asking = _with_vectors(session, reading, asking, warnings)
-        ranked = rank(reading.db, asking, query.filters)
+        ranked = rank(reading.db, asking)
+        missing = (reference for reference in query.references if not browse.meant(reading.db, reference))
+        warnings += [f"{reference} is not mirrored" for reference in missing]
         page, following = page_of(ranked.all, request)
         results = shown(reading.db, asking, page, ranked)
         suggestions = suggesting.suggest(
-            reading.db, query, lambda filters: len(rank(reading.db, asking, filters).all), found=len(ranked.all)
+            reading.db,
+            query,
+            lambda other: len(rank(reading.db, structs.replace(asking, query=other)).all),
+            found=len(ranked.all),
         )
     return Answer(
         query=request.text,
@@ -47,8 +55,24 @@ def search(session: Session, request: Request, now: int) -> Answer:
     )
 
 
+def _well_formed(request: Request) -> Request:
+    """Without what is no Unicode text: neither SQLite nor JSON takes it."""
+    texts = {
+        name: without_surrogates(value)
+        for name in request.filters.__struct_fields__
+        if type(value := getattr(request.filters, name)) is str
+    }
+    several = {name: tuple(map(without_surrogates, getattr(request.filters, name))) for name in ("projects", "labels")}
+    filters = structs.replace(request.filters, **texts, **several)
+    return structs.replace(request, text=without_surrogates(request.text), filters=filters)
+
+
 def _read(request: Request, now: int) -> Query:
     if request.raw:
+        if request.mode is Mode.SEMANTIC:
+            raise InvalidValue(
+                "FTS5's language is about words alone", hint="leave out --mode semantic, or --fts-mode raw"
+            )
         if not request.text.strip():
             raise InvalidValue("there is nothing to look for", hint="give FTS5 an expression")
         return Query(text=request.text, filters=request.filters)
@@ -67,8 +91,10 @@ def _with_vectors(session: Session, reading: Reading, asking: Asking, warnings: 
     semantic = asking.request.mode is Mode.SEMANTIC
     if reading.vectors is None:
         if semantic:
-            raise EmbedderUnavailable("nothing is embedded yet", hint="run lore embed")
-        warnings.append("searched by words alone: nothing is embedded yet (lore embed does it)")
+            hint = "run lore embed" if session.embeds else 'set embedding.provider to something else than "none"'
+            raise EmbedderUnavailable("nothing is embedded", hint=hint)
+        if session.embeds:
+            warnings.append("searched by words alone: nothing is embedded yet (lore embed does it)")
         return asking
     try:
         vector, least = session.embed(reading.vectors.space, asking.query.prose)

@@ -121,11 +121,11 @@ _MEANINGS = {
 }
 
 
-def check(db: apsw.Connection, database: Path, now: int) -> list[Fault]:
+def check(db: apsw.Connection, database: Path, rules: Rules, now: int) -> list[Fault]:
     """Every kind of fault with how many there are; none should be."""
     counts = {
         "stale_hash": len(integrity.stale_documents(db)),
-        "missing_document": len(integrity.without_document(db)),
+        "missing_document": len(integrity.without_document(db, generating.bots(db, rules))),
         "missing_passage": len(integrity.badly_sliced(db)),
         "missing_words": sum(len(lexical.missing(db, table)) for table in Table),
         "orphaned_words": sum(len(lexical.orphaned(db, table)) for table in Table),
@@ -170,13 +170,13 @@ async def repair(settings: Settings, *, force: bool, clock: Clock, progress: Pro
         flight(writer, "stats --repair", force=force, clock=clock, progress=progress),
     ):
         progress.stage("checking")
-        before = await writer.ask(check, settings.database, clock())
-        progress.stage("repairing")
         rules = rules_of(settings.documents)
+        before = await writer.ask(check, settings.database, rules, clock())
+        progress.stage("repairing")
         for step in (_mend_rows, _mend_documents, _mend_matrix):
             await writer.run(step, settings.database, rules, clock())
         progress.stage("checking again")
-        after = await writer.ask(check, settings.database, clock())
+        after = await writer.ask(check, settings.database, rules, clock())
     return Repaired(found(before), found(after))
 
 
@@ -195,7 +195,7 @@ def _mend_documents(db: apsw.Connection, _database: Path, rules: Rules, now: int
     unwell = {*integrity.stale_documents(db), *integrity.badly_sliced(db)}
     unwell.update(document for table in Table for document in lexical.missing(db, table))
     integrity.make_anew(db, sorted(unwell), now)
-    integrity.make_sources_anew(db, integrity.without_document(db), now)
+    integrity.make_sources_anew(db, integrity.without_document(db, generating.bots(db, rules)), now)
     left = 1
     while left or documents.due(db, now, 1):
         _, left = generating.follow(db, rules, now)

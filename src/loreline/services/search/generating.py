@@ -58,6 +58,10 @@ class Generated(Struct, frozen=True):
         return self.issues + self.merge_requests + self.discussions
 
 
+def bots(db: apsw.Connection, rules: Rules) -> subjects.Bots:
+    return subjects.Bots(db, rules.bots, left_out=not rules.bot_notes)
+
+
 def start_over(db: apsw.Connection) -> None:
     """Everything is to be made anew. Search goes on with what there is meanwhile."""
     documents.followed(db, 0)
@@ -66,15 +70,15 @@ def start_over(db: apsw.Connection) -> None:
 
 def follow(db: apsw.Connection, rules: Rules, now: int, limit: int = BATCH) -> tuple[Generated, int]:
     """Take in the next changes, and what failed before and is due; what came of it, and how many changes are left."""
-    bots = subjects.Bots(db, rules.bots, left_out=not rules.bot_notes)
+    left_out = bots(db, rules)
     done = Generated()
     changes = documents.changes(db, limit)
     for change in changes:
-        done += _settle(db, rules, bots, change.kind, change.entity_id, now)
+        done += _settle(db, rules, left_out, change.kind, change.entity_id, now)
     if changes:
         documents.followed(db, changes[-1].sequence)
     for kind, entity_id, _ in documents.due(db, now, limit) if len(changes) < limit else ():
-        done += _settle(db, rules, bots, kind, entity_id, now)
+        done += _settle(db, rules, left_out, kind, entity_id, now)
     left = documents.behind(db) if len(changes) == limit else 0
     if done.entities and left == 0:
         lexical.refresh_common_words(db)
@@ -140,6 +144,7 @@ def _write(
 ) -> tuple[int, Generated]:
     """A document where it differs from the stored one; its id, and what came of it."""
     if stored is None:
+        _make_place(db, document)
         document_id = documents.insert(db, document, entity_document_id, index_hash)
     elif _same(stored, document, index_hash):
         if stored.updated_at != document.updated_at:
@@ -154,6 +159,14 @@ def _write(
         documents.replace_passages(db, document_id, passages(document), document.updated_at)
     field = document.source_type.value + "s"
     return document_id, structs.replace(Generated(truncated=document.truncation is not None), **{field: 1})
+
+
+def _make_place(db: apsw.Connection, document: Document) -> None:
+    """The number of a thread that is gone may be another's by now, whose entity comes first in the feed."""
+    foreign = documents.of_source(db, document.source_type, document.source_id)
+    if foreign is not None:
+        lexical.remove(db, Table.THREADS, [foreign])
+        documents.delete(db, [foreign])
 
 
 def _same(stored: Stored, document: Document, index_hash: bytes) -> bool:

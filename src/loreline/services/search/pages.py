@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
+from msgspec import structs
 
 from loreline.core import cursor as cursors
 from loreline.core.fusion import Fused
@@ -21,7 +22,7 @@ def page_of(found: list[Fused], request: Request) -> tuple[list[Fused], str | No
         if position is None or position.order != order or not isinstance(position.value, int):
             raise InvalidValue(
                 "that cursor belongs to no such search",
-                hint="take the cursor of the answer before, with the same words",
+                hint="take the cursor of the answer before, with the same words, filters and order",
             )
         # Where the last one stood; if it has moved or gone meanwhile, as many as were shown are passed by.
         places = {one.id: at for at, one in enumerate(found)}
@@ -33,6 +34,9 @@ def page_of(found: list[Fused], request: Request) -> tuple[list[Fused], str | No
 
 
 def _order(request: Request) -> str:
-    """Names a search, so that no other goes on with its cursor."""
-    asked = msgspec.json.encode((request.text, request.mode, request.filters, request.sort, request.group, request.raw))
+    """Names a search, so that no other goes on with its cursor. `6m` ago is another moment each time it is asked."""
+    filters = request.filters
+    for name in ("created_after", "created_before", "updated_after", "updated_before"):
+        filters = structs.replace(filters, **{name: getattr(filters, name) is not None})
+    asked = msgspec.json.encode((request.text, request.mode, filters, request.sort, request.group, request.raw))
     return f"search:{hashlib.blake2b(asked, digest_size=6).hexdigest()}"

@@ -24,6 +24,10 @@ _WORTH = 0.6
 """A thread is shown if it says so much of what the best one says."""
 
 
+_WANTED = 10.0
+"""More than any words and any nearness: the note that the question names."""
+
+
 class Picked(Struct, frozen=True):
     """A text's best passage."""
 
@@ -57,7 +61,7 @@ def pick(
         for _, document, score in near:
             best[document] = max(score, best.get(document, 0.0))
         counted = [body for body in candidates if only is None or body.document_id in only[entity]]
-        if len(counted) > _DOCUMENTS and not (notes and entity in notes):
+        if len(counted) > _DOCUMENTS and only is None and not (notes and entity in notes):
             worth = {
                 body.document_id: _cover(body.text[:_READ], clues) / whole + best.get(body.document_id, 0.0)
                 for body in counted
@@ -87,7 +91,9 @@ def _best_passage(
     best = Picked(body.document_id, None, "", 0.0)
     for one in slices:
         text = body.text[one.start - body.start : one.end - body.start]
-        worth = _cover(text, clues) / whole + nearness.get(one.id, 0.0) + (10.0 if one.note_id == wanted else 0.0)
+        worth = _cover(text, clues) / whole + nearness.get(one.id, 0.0)
+        if wanted is not None and one.note_id == wanted:
+            worth += _WANTED
         if best.slice is None or worth > best.worth:
             best = Picked(body.document_id, one, text, worth)
     return best

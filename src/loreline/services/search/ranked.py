@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import apsw
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from loreline.core.documents import SourceType
 from loreline.core.fusion import Fused
-from loreline.core.query import Filters, Query
+from loreline.core.query import Query
 from loreline.core.ranking import weights
 from loreline.index import lexical
 from loreline.index.lexical import Asked, Table
@@ -44,8 +44,9 @@ class Ranked(Struct, frozen=True):
     threads: frozenset[int]
 
 
-def rank(db: apsw.Connection, asking: Asking, filters: Filters) -> Ranked:
+def rank(db: apsw.Connection, asking: Asking) -> Ranked:
     request, query, matches = asking.request, asking.query, asking.matches
+    filters = query.filters
     project_ids = browse.project_ids(db, filters.projects)
     scope = scope_of(db, filters, project_ids)
     of_threads = filters.source_type is SourceType.DISCUSSION
@@ -69,9 +70,18 @@ def rank(db: apsw.Connection, asking: Asking, filters: Filters) -> Ranked:
             told = retrieving.threads(db, among, asked, matches, weighed, asking.least)
             threads = told.ranked
         left_out = left_out or told.left_out
-    together = sorted([*found, *threads], key=lambda one: (-one.score, -one.id)) if threads else found
+    together = sorted([*found, *map(_behind, threads)], key=lambda one: (-one.score, -one.id)) if threads else found
     together = _named_first(together, exact)
     return Ranked(_sorted(db, together, request.sort), left_out, exact, frozenset(one.id for one in threads))
+
+
+_PART = 0.9
+
+
+def _behind(thread: Fused) -> Fused:
+    """The best thread is a part of an entity that is all about the question, or of one that is not."""
+    parts = {name: structs.replace(part, share=part.share * _PART) for name, part in thread.parts.items()}
+    return Fused(thread.id, thread.score * _PART, parts)
 
 
 def _asked(db: apsw.Connection, table: Table, asking: Asking, among: int | None) -> Asked | None:

@@ -12,7 +12,7 @@ from loreline.core.fusion import Part
 from loreline.core.query import Filters, Query, Word, parse
 from loreline.core.ranking import Corpus, weights
 from loreline.errors import NotFound
-from loreline.index import lexical
+from loreline.index import lexical, wording
 from loreline.index.lexical import Table
 from loreline.index.scope import scope_of
 from loreline.index.vectors import Matches, VectorIndex
@@ -91,7 +91,8 @@ def _about(db: apsw.Connection, document: int, title: str) -> Query:
     bodies = hits.bodies_of_entities(db, [document]).get(document, [])
     own = next((body.text for body in bodies if body.document_id == document), "")
     words = parse(f"{title} {own[:_READ]}".replace(":", " ").replace('"', " "), Filters(), 0).words
-    return Query(text=title, words=tuple(dict.fromkeys(Word(word.text.strip("-*+")) for word in words)))
+    sought = dict.fromkeys(Word(word.text.strip("-*+")) for word in words)
+    return Query(text=title, words=tuple(word for word in sought if wording.stands_twice(db, Table.ENTITIES, word)))
 
 
 def _nearest(index: VectorIndex, document: int) -> Matches | None:

@@ -15,13 +15,16 @@ from loreline.core.ranking import SHARPNESS, Weights
 from loreline.index import lexical
 from loreline.index.lexical import Asked, Table
 from loreline.index.matrix import Ids, Scores
-from loreline.index.vectors import Matches
+from loreline.index.vectors import NOTHING, Matches
 
 _DEEP = 1_000
 """So many of the lexical index's best are taken; finding them costs the same as finding ten."""
 
 _NEAR = 300
 """So many of the nearest by their vectors."""
+
+
+_FEW = 20
 
 
 class Inside(Struct, frozen=True):
@@ -32,7 +35,12 @@ class Inside(Struct, frozen=True):
     not_these: Ids
     """Ascending; left out of the vectors' finds. The lexical index knows by itself."""
     filtered: bool
-    """By filters, so that few may be left and none of them is to be missed."""
+    """By filters: whoever narrows a search so wants all that is left, in the best order."""
+
+    @property
+    def few(self) -> bool:
+        """So narrow that how near they are to the question no longer decides whether they are shown."""
+        return self.filtered and self.only is not None and len(self.only) <= _FEW
 
     def mask(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of these ids are inside."""
@@ -71,7 +79,7 @@ def entities(
         ids, best, openings = matches.entities.ids, matches.entities.best, matches.openings
         together = weights.opening * openings + weights.passage * best
         chosen = _candidates(ids, together, words, among)
-        if words or among.filtered or _near_enough(best[chosen], least):
+        if words or among.few or _near_enough(best[chosen], least):
             measures["opening"] = _measure(ids, openings, chosen, weights.opening, among)
             measures["passage"] = _measure(ids, best, chosen, weights.passage, among)
     return Found(fuse(measures), asked.left_out if asked is not None else ())
@@ -92,7 +100,7 @@ def threads(
         of_threads = ~np.isin(matches.documents.ids, matches.entities.ids)
         ids, best = matches.documents.ids[of_threads], matches.documents.best[of_threads]
         chosen = _candidates(ids, best, words, among)
-        if words or among.filtered or _near_enough(best[chosen], least):
+        if words or among.few or _near_enough(best[chosen], least):
             measures["passage"] = _measure(ids, best, chosen, weights.opening + weights.passage, among)
     return Found(fuse(measures), asked.left_out if asked is not None else ())
 
@@ -109,7 +117,7 @@ Places = NDArray[np.int64]
 
 def _candidates(ids: Ids, scores: Scores, words: dict[int, float], among: Inside) -> Places:
     """Where the nearest stand, and whatever was found by its words."""
-    allowed = np.flatnonzero(among.mask(ids))
+    allowed = np.flatnonzero(among.mask(ids) & (scores > NOTHING))
     if len(allowed) > _NEAR:
         nearest = allowed[np.argpartition(scores[allowed], -_NEAR)[-_NEAR:]]
         named = np.flatnonzero(np.isin(ids, np.fromiter(words, np.int64, len(words))))
@@ -127,4 +135,10 @@ def _measure(ids: Ids, scores: Scores, chosen: Places, weight: float, among: Ins
     if not len(chosen):
         return Measure({}, weight)
     found = dict(zip(ids[chosen].tolist(), scores[chosen].tolist(), strict=True))
-    return Measure(found, weight, float(np.median(scores)), SHARPNESS, to_the_last=among.filtered)
+    there = scores[scores > NOTHING]
+    floor = float(np.median(there)) if len(there) >= _SEVERAL else 0.0
+    return Measure(found, weight, floor, SHARPNESS, to_the_last=among.filtered)
+
+
+_SEVERAL = 20
+"""Of fewer, the middle one is no measure of what tells nothing."""

@@ -30,8 +30,10 @@ class Reading(Struct, frozen=True):
 class Session:
     """May be used by many threads at once. Nothing is opened or loaded before it is needed."""
 
-    def __init__(self, database: Path, connect: Callable[[str], Embedder]) -> None:
+    def __init__(self, database: Path, connect: Callable[[str], Embedder], *, embeds: bool = True) -> None:
         """`connect` gives the embedder that made the vectors of a space, by its name."""
+        self.embeds = embeds
+        """Whether vectors are wanted at all."""
         self._database = database
         self._connect = connect
         self._lock = threading.Lock()
@@ -95,7 +97,11 @@ class Session:
 
 def session_of(settings: Settings, environ: Mapping[str, str]) -> Session:
     """A session on the configured database; whoever asks closes it."""
-    return Session(settings.database, lambda name: _connect(name, settings, environ))
+    return Session(
+        settings.database,
+        lambda name: _connect(name, settings, environ),
+        embeds=settings.embedding.provider != "none",
+    )
 
 
 def _connect(space_name: str, settings: Settings, environ: Mapping[str, str]) -> Embedder:

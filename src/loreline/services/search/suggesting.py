@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable
 
 import apsw
+from msgspec import structs
 
-from loreline.core.query import Filters, Query
+from loreline.core.query import Query, Word
 from loreline.index import wording
 from loreline.index.lexical import Table
 from loreline.services.search.request import Suggestion
@@ -20,47 +22,71 @@ _READ_AS = {
 }  # fmt: skip
 _MOST_WORDS = 4
 
+_READ = 5
+"""Entities in which to see how a word is written."""
 
-def suggest(db: apsw.Connection, query: Query, count: Callable[[Filters], int], *, found: int) -> list[Suggestion]:
+
+def suggest(db: apsw.Connection, query: Query, count: Callable[[Query], int], *, found: int) -> list[Suggestion]:
+    """`count` tells how many results another question would have."""
     suggestions = list(_spellings(db, query))
     if found == 0:
+        suggestions += _without_quotes(query, count)
         suggestions += _looser(query, count)
     return suggestions
 
 
 def _spellings(db: apsw.Connection, query: Query) -> list[Suggestion]:
-    made = []
+    """One for each word that stands nowhere; to ask instead is the question with all of them put right."""
+    nearest: dict[str, str] = {}
     for word in wording.unknown_words(db, Table.ENTITIES, query)[:_MOST_WORDS]:
-        if not re.fullmatch(r"[^\W\d_]{4,30}", word):  # numbers, hashes and names in code have no spelling
-            continue
-        near = _near(db, word)
-        if near is not None:
-            instead = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", near, query.text)
-            made.append(Suggestion(text=f"no text has the word {word!r}: did you mean {near!r}?", query=instead))
-    return made
+        if re.fullmatch(r"[^\W\d_]{4,30}", word):  # numbers, hashes and names in code have no spelling
+            near = _near(db, word)
+            if near is not None:
+                nearest[word] = near
+    instead = query.text
+    for word, near in nearest.items():
+        instead = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", near, instead)
+    return [
+        Suggestion(text=f"no text has the word {word!r}: did you mean {near!r}?", query=instead)
+        for word, near in nearest.items()
+    ]
 
 
 def _near(db: apsw.Connection, word: str) -> str | None:
-    """The nearest word, as somebody wrote it: the index knows stems only."""
+    """The nearest word, as it is written somewhere: the index knows stems only."""
     for stem in wording.near_words(db, Table.ENTITIES, word):
-        document = wording.holding(db, Table.ENTITIES, stem)
-        if document is None:
-            continue
-        for body in hits.bodies_of_entities(db, [document]).get(document, []):
-            shown = wording.written(db, f"{body.title}\n{body.text}", stem)
-            if shown is not None:
-                return shown.lower()
+        documents = wording.holding(db, Table.ENTITIES, stem, _READ)
+        texts = [
+            f"{body.title}\n{body.text}"
+            for bodies in hits.bodies_of_entities(db, documents).values()
+            for body in bodies
+        ]
+        written = sorted({one.lower() for text in texts for one in wording.written(db, text, stem)})
+        if written:
+            return max(written, key=lambda one: difflib.SequenceMatcher(None, word.lower(), one).ratio())
     return None
 
 
-def _looser(query: Query, count: Callable[[Filters], int]) -> list[Suggestion]:
-    """Which filter costs the results: each is left out in turn."""
-    given = query.filters.given
-    if len(given) == 0:
+def _without_quotes(query: Query, count: Callable[[Query], int]) -> list[Suggestion]:
+    """The same words, of which none has to be there."""
+    if not query.required:
         return []
+    words = tuple(dict.fromkeys((*query.words, *(Word(term.text) for term in query.required))))
+    there = count(structs.replace(query, words=words, required=()))
+    if not there:
+        return []
+    text = _SIGNS.sub(" ", query.text).strip()
+    return [Suggestion(text=f"without quotes and plus signs there are {there}", query=text, found=there)]
+
+
+_SIGNS = re.compile(r'\s*"\s*|(?<!\S)\+')
+
+
+def _looser(query: Query, count: Callable[[Query], int]) -> list[Suggestion]:
+    """Which filter costs the results: each is left out in turn."""
     made = []
-    for name in given:
-        there = count(query.filters.without(name))
+    for name in query.filters.given:
+        there = count(structs.replace(query, filters=query.filters.without(name)))
         if there:
             shown = _READ_AS.get(name, name)
             made.append(Suggestion(text=f"without {shown} there are {there}", without=shown, found=there))

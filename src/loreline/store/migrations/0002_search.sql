@@ -21,6 +21,7 @@ CREATE TABLE documents (
   labels_hash BLOB NOT NULL,
   paths_hash BLOB NOT NULL,
   index_hash BLOB NOT NULL,
+  passage_count INTEGER NOT NULL DEFAULT 0,
   is_truncated INTEGER NOT NULL,
   truncated_reason TEXT CHECK (truncated_reason IN
     ('token_limit_middle_drop', 'single_note_oversized', 'first_last_oversized') OR truncated_reason IS NULL),

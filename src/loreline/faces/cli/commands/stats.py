@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 def command(invocation: Invocation, /, *, check: bool, repair: bool, force: bool) -> None:
     """Show how much is searchable, what waits and what failed; check it, and repair it."""
     from loreline.services.search import checking
+    from loreline.services.search.generating import rules_of
 
     if repair and not check:
         raise UsageError("--repair goes with --check", hint="lore stats --check --repair")
@@ -39,7 +40,8 @@ def command(invocation: Invocation, /, *, check: bool, repair: bool, force: bool
     now = app.clock()
     with app.database() as db:
         stats = checking.stats(db, now)
-        faults = checking.check(db, app.settings.database, now) if check else None
+        rules = rules_of(app.settings.documents)
+        faults = checking.check(db, app.settings.database, rules, now) if check else None
     found = checking.found(faults or [])
     if invocation.robot:
         emit({"stats": stats, "faults": faults, "sound": not found if check else None}, invocation)
