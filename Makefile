@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check bench format requirements clean
+.PHONY: help setup demo test check bench eval format requirements clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ check: setup ## Lint, check the format and the types
 
 bench: setup ## Measure, and print the tables
 	$(BIN)/python -m bench
+
+eval: setup ## Judge the answers of search against known ones
+	$(BIN)/python -m bench.evaluation
 
 format: setup ## Put the code in order
 	$(BIN)/ruff check --fix .

@@ -22,7 +22,9 @@ class Marker:
     def __init__(self, db: apsw.Connection, query: Query) -> None:
         self._tokenizer = db.fts5_tokenizer("porter", ["unicode61"])
         terms = (*query.words, *query.required)
-        self._stems = {token for term in terms if not is_special(term.text) for token in tokens(db, term.text)}
+        self._stems = _telling(
+            db, {token for term in terms if not is_special(term.text) for token in tokens(db, term.text)}
+        )
         self._prefixes = tuple(term.text.lower() for term in terms if isinstance(term, Word) and term.prefix)
         self._literal = [run for term in terms for run in cjk_runs(term.text)]
         self._literal += [term.text for term in terms if is_special(term.text)]
@@ -42,6 +44,16 @@ class Marker:
         return sorted(set(found))
 
 
+_EVERYWHERE = 0.3
+"""A word in more than this part of all entities explains no result."""
+
+
+def _telling(db: apsw.Connection, stems: set[str]) -> set[str]:
+    counts = document_frequencies(db, Table.ENTITIES, sorted(stems))
+    most = _EVERYWHERE * row_count_known(db, Table.ENTITIES)
+    return {stem for stem in stems if counts[stem] <= most} or stems
+
+
 def _characters(data: bytes, place: int) -> int:
     return len(data[:place].decode("utf-8", "replace"))
 
@@ -51,6 +63,10 @@ def _occurrences(text: str, run: str) -> Iterator[Span]:
     while at >= 0:
         yield at, at + len(run)
         at = text.find(run, at + len(run))
+
+
+_IDLE = 0.7
+"""The weight of a word that stands in half of all documents."""
 
 
 class Clue(Struct, frozen=True):
@@ -70,7 +86,8 @@ def clues(db: apsw.Connection, table: Table, query: Query) -> list[Clue]:
             # A stem may end in a letter that the word has not: `happi` for `happy`.
             beginnings.setdefault(token[:-1] if len(token) > 4 and token.endswith("i") else token, token)
     counts = document_frequencies(db, table, list(beginnings.values()))
-    return [Clue(beginning, math.log(1 + documents / (1 + counts[token]))) for beginning, token in beginnings.items()]
+    weights = {token: math.log(max(documents / (1 + counts[token]), 1.0)) for token in beginnings.values()}
+    return [Clue(beginning, weights[token]) for beginning, token in beginnings.items() if weights[token] > _IDLE]
 
 
 # ── nearest words ───────────────────────────────────────────────────────────────────────────────────────

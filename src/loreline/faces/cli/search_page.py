@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
-from rich.console import Group, RenderableType
+from msgspec import Struct
+from rich.console import RenderableType
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from loreline.core.times import to_iso
@@ -26,10 +28,16 @@ def show(invocation: Invocation, answer: Answer, now: int, *, explain: bool) -> 
         invocation.warn(warning)
     if not is_terminal():
         for hit in answer.results:
-            click.echo("\t".join(words.line(cell) for cell in _cells(hit)))
+            cells = [*_cells(hit), *([_shares(hit)] if explain else [])]
+            click.echo("\t".join(words.line(cell) for cell in cells))
     elif answer.results:
         screen = console()
-        screen.print(Group(*_page(answer, now, explain=explain)), width=min(screen.width, _WIDEST), soft_wrap=False)
+        for part in _page(answer, now, explain=explain):
+            if isinstance(part, Address):
+                # As one line to the terminal, which folds it by itself and keeps it one link.
+                screen.print(Text(f"    {part.url}", style="dim blue"), soft_wrap=True)
+            else:
+                screen.print(part, width=min(screen.width, _WIDEST))
     if not answer.results:
         click.echo(f"nothing found for {_asked(answer)}", err=not is_terminal())
     if invocation.quiet:
@@ -69,7 +77,11 @@ def _cells(hit: Hit) -> list[str]:
     ]
 
 
-def _page(answer: Answer, now: int, *, explain: bool) -> Iterator[RenderableType]:
+class Address(Struct, frozen=True):
+    url: str
+
+
+def _page(answer: Answer, now: int, *, explain: bool) -> Iterator[RenderableType | Address]:
     several = len({hit.project for hit in answer.results}) > 1
     for number, hit in enumerate(answer.results, start=1):
         if number > 1:
@@ -77,12 +89,13 @@ def _page(answer: Answer, now: int, *, explain: bool) -> Iterator[RenderableType
         yield from _hit(number, hit, now, several=several, explain=explain)
 
 
-def _hit(number: int, hit: Hit, now: int, *, several: bool, explain: bool) -> Iterator[RenderableType]:
-    head = Text(f"{number:>2}  ", style="dim")
+def _hit(number: int, hit: Hit, now: int, *, several: bool, explain: bool) -> Iterator[RenderableType | Address]:
     sigil = "!" if "!" in hit.reference.rpartition("/")[2] else "#"
-    head.append(f"{sigil}{hit.iid}", style=f"not dim bold {words.STATE_STYLES.get(hit.state, '')}")
+    head = Text(f"{sigil}{hit.iid}", style=f"bold {words.STATE_STYLES.get(hit.state, '')}")
     head.append(f"  {words.line(hit.title)}", style="not dim bold")
-    yield head
+    numbered = Table.grid(padding=(0, 2, 0, 0))
+    numbered.add_row(Text(f"{number:>2}", style="dim"), head)
+    yield numbered
     about = Text(_NOUNS[hit.type.value], style="dim")
     about.append(f" · {hit.state}", style=f"not dim {words.STATE_STYLES.get(hit.state, '')}")
     if hit.confidential:
@@ -96,7 +109,7 @@ def _hit(number: int, hit: Hit, now: int, *, several: bool, explain: bool) -> It
     if hit.snippet.text:
         yield Padding(_marked(hit.snippet), (0, 0, 0, 4))
     if hit.snippet.url:
-        yield Padding(Text(words.line(hit.snippet.url), style="dim blue", no_wrap=True, overflow="fold"), (0, 0, 0, 4))
+        yield Address(words.line(hit.snippet.url))
     for thread in hit.threads:
         if thread.snippet.note_id == hit.snippet.note_id:
             continue
@@ -107,11 +120,15 @@ def _hit(number: int, hit: Hit, now: int, *, several: bool, explain: bool) -> It
         line.append_text(_marked(thread.snippet))
         yield Padding(line, (0, 0, 0, 6))
     if explain:
-        shares = [
-            f"{name} {part.share:.3f} (#{part.rank}, {part.score:.2f})" for name, part in sorted(hit.explain.items())
-        ]
-        told = "named by the query" if hit.exact else f"{hit.score:.3f} = " + " + ".join(shares)
-        yield Padding(Text(told, style="magenta"), (0, 0, 0, 4))
+        yield Padding(Text(_shares(hit), style="magenta"), (0, 0, 0, 4))
+
+
+def _shares(hit: Hit) -> str:
+    """Where a score comes from."""
+    if hit.exact:
+        return "named by the query"
+    shares = [f"{name} {part.share:.3f} (#{part.rank}, {part.score:.2f})" for name, part in sorted(hit.explain.items())]
+    return f"{hit.score:.3f} = " + " + ".join(shares)
 
 
 def _marked(snippet: Snippet) -> Text:

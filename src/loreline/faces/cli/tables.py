@@ -16,6 +16,8 @@ class Column(Struct, frozen=True):
     right: bool = False
     flexible: bool = False
     """Gives way first when the terminal is narrow."""
+    whole: bool = False
+    """Never cut; columns of numbers, to the right, never are."""
     wide_only: bool = False
     """Left out below 100 columns."""
 
@@ -45,9 +47,12 @@ def show_table(columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) 
     }
     # What must give way does so here, to the last column: rich would squeeze all of them alike.
     spare = screen.width - sum(widths.values()) - _GAP * (len(shown) - 1)
-    for index in shown:
-        if columns[index].flexible and spare < 0:
-            narrower = max(widths[index] + spare, _NARROWEST)
+    # Flexible columns first, then other words; of a number half is worth nothing.
+    giving = [index for index in shown if columns[index].flexible]
+    giving += [index for index in reversed(shown) if not columns[index].right and not columns[index].whole]
+    for index in dict.fromkeys(giving):
+        if spare < 0:
+            narrower = max(widths[index] + spare, min(_NARROWEST, widths[index]))
             spare += widths[index] - narrower
             widths[index] = narrower
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
@@ -72,12 +77,12 @@ _NARROWEST = 12
 
 
 def _plain(cell: str | Cell) -> str:
-    text = cell if isinstance(cell, str) else (cell.plain if cell.plain is not None else cell.text)
-    return neutralise_line(text)
+    return neutralise_line(cell if isinstance(cell, str) else (cell.plain if cell.plain is not None else cell.text))
 
 
 def _shown(cell: str | Cell) -> str:
-    return neutralise_line(cell if isinstance(cell, str) else cell.text)
+    text = cell if isinstance(cell, str) else cell.text
+    return " " * (len(text) - len(text.lstrip(" "))) + neutralise_line(text)
 
 
 def _style(cell: str | Cell) -> str:

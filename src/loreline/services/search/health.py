@@ -23,7 +23,7 @@ def check_search(settings: Settings, environ: Mapping[str, str], now: int) -> It
         with translated(settings.database):
             db = open_database(settings.database)
             try:
-                yield from _indexes(db, now)
+                yield from _indexes(db, now, wanted=settings.embedding.provider != "none")
             finally:
                 db.close()
     except LoreError:
@@ -38,7 +38,7 @@ def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
     return Check("embedding", OK, told)
 
 
-def _indexes(db: apsw.Connection, now: int) -> Iterator[Check]:
+def _indexes(db: apsw.Connection, now: int, *, wanted: bool) -> Iterator[Check]:
     found = stats(db, now)
     if found.queues.changes:
         message = f"{found.queues.changes:,} issues and merge requests can't be searched yet"
@@ -49,12 +49,12 @@ def _indexes(db: apsw.Connection, now: int) -> Iterator[Check]:
     else:
         yield Check("search by words", OK, f"{found.documents.total:,} documents")
     for space in found.spaces:
-        yield _space(space)
-    if not found.spaces and found.documents.total:
+        yield _space(space, found.documents.passages)
+    if wanted and not found.spaces and found.documents.total:
         yield Check("search by meaning", WARNING, "nothing is embedded yet", "run lore embed")
 
 
-def _space(space: SpaceStats) -> Check:
+def _space(space: SpaceStats, passages: int) -> Check:
     name = "search by meaning"
     if space.failed:
         return Check(
@@ -63,6 +63,10 @@ def _space(space: SpaceStats) -> Check:
             f"{space.failed:,} passages could not be embedded",
             "lore stats tells why; lore embed --retry-failed",
         )
+    forgotten = passages - space.embedded - space.pending
+    if forgotten > 0:
+        told = f"{forgotten:,} passages have no vector, and none is asked for"
+        return Check(name, WARNING, told, "lore stats --check --repair")
     if space.pending:
         return Check(name, WARNING, f"{space.pending:,} passages wait for their vectors", "run lore embed")
     return Check(name, OK, f"{space.embedded:,} vectors of {space.name}")

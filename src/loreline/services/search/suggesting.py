@@ -41,7 +41,8 @@ def _spellings(db: apsw.Connection, query: Query) -> list[Suggestion]:
     for word in wording.unknown_words(db, Table.ENTITIES, query)[:_MOST_WORDS]:
         if re.fullmatch(r"[^\W\d_]{4,30}", word):  # numbers, hashes and names in code have no spelling
             near = _near(db, word)
-            if near is not None:
+            # `taken` for `take` is no slip.
+            if near is not None and not (word.lower().startswith(near) or near.startswith(word.lower())):
                 nearest[word] = near
     instead = query.text
     for word, near in nearest.items():

@@ -22,6 +22,9 @@ _TOUR = (
     ("Again: only what has changed is fetched, which is nothing:", "lore sync"),
     ("What the team worked on last:", "lore list mrs --limit 6"),
     ("Everything that carries a label:", "lore list issues --label security"),
+    ("A question, answered by words and by meaning:", "lore search why was the redis cache taken out again -n 3"),
+    ("A name, and only what was merged:", "lore search lock_timeout state:merged -n 2"),
+    ("What is near to a proposal, linked or not:", "lore related issue 15 -n 5"),
     ("A decision, with the whole argument that led to it:", "lore show issue 17"),
     ("A merge request, its review threads on the lines they are about:", "lore show mr 6"),
     ("How much there is, by kind:", "lore count notes"),
@@ -78,6 +81,8 @@ def command(invocation: Invocation, /, *, folder: Path) -> None:
     click.echo(f"the repository  {_shown(demo.repository)}")
     click.echo("\nTry:")
     for line in (
+        "search people signed out at night",
+        "search 'token author:priya -phone'",
         "list issues --label decision",
         "show '!5'",
         "show issue 19 --system",

@@ -35,17 +35,19 @@ def command(
 
     REF is 123, '#123', '!123', group/project#123 or a GitLab address. What is linked with it already is marked.
     """
+    from loreline.core.documents import SourceType
     from loreline.services.search.relating import related
     from loreline.services.search.session import session_of
 
     kind, text = kind_and_reference(what, ref, "related")
     app = invocation.app()
     now = app.clock()
-    if (filters["type_"] or "") in {"discussion", "thread"}:
+    narrowed = filters_of(now, **filters)
+    if narrowed.source_type is SourceType.DISCUSSION:
         raise InvalidValue("threads are not compared", hint="--type issue, or --type mr")
     session = session_of(app.settings, app.environ)
     try:
-        told = related(session, kind, text, None, filters_of(now, **filters), limit)
+        told = related(session, kind, text, None, narrowed, limit)
     finally:
         session.close()
     if invocation.robot:
@@ -70,7 +72,10 @@ def _show(told: Neighbourhood, now: int, *, explain: bool) -> None:
     if not told.related:
         click.echo("nothing is near it", err=not is_terminal())
         return
-    columns = [Column("", right=True), Column("TITLE", flexible=True), Column("LINK", style="green"), Column("NEAR")]
+    from loreline.core.times import to_iso
+
+    columns = [Column("", right=True), Column("TITLE", flexible=True), Column("LINK", style="green")]
+    columns.append(Column("NEAR", right=True))
     columns += [Column("AUTHOR", style="cyan", wide_only=True), Column("UPDATED", style="dim", right=True)]
     if explain:
         columns.append(Column("SHARES", style="magenta"))
@@ -84,7 +89,7 @@ def _show(told: Neighbourhood, now: int, *, explain: bool) -> None:
             one.linked or "",
             f"{one.score:.2f}",
             one.author or "",
-            words.when(one.updated_at, now),
+            Cell(words.when(one.updated_at, now), plain=to_iso(one.updated_at)),
         ]
         if explain:
             row.append(" ".join(f"{name} {part.share:.2f}" for name, part in sorted(one.explain.items())))

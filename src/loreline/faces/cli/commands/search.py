@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,20 @@ if TYPE_CHECKING:
     from loreline.services.search.request import Answer
 
 
-@click.command("search")
+class SearchCommand(click.Command):
+    """Takes `-word` for a part of the query: short options stand apart from their values here."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"{_WORD}{word}" if _EXCLUDED.fullmatch(word) else word for word in args])
+
+
+_WORD = "\0"
+"""Before a word that is no option. Nobody can type it."""
+
+_EXCLUDED = re.compile(r"-(?![Jqh]+\Z)[^\W\d_]\w{2,}")
+
+
+@click.command("search", cls=SearchCommand)
 @click.argument("query", nargs=-1)
 @click.option(
     "--mode", type=click.Choice(["hybrid", "lexical", "semantic"]), default="hybrid", show_default=True,
@@ -62,6 +76,7 @@ def command(
     \b
       lore search why did we drop sessions
       lore search 'author:jane label:bug "exact phrase" -flaky path:src/auth/'
+      lore search cache -redis --state closed
       lore search TokenManager --type mr --after 6m
       lore search '#123'
     """
@@ -73,7 +88,7 @@ def command(
     now = app.clock()
     grouped = not invocation.robot if group is None else group
     request = Request(
-        text=" ".join(_requoted(query)),
+        text=" ".join(_requoted(tuple(word.removeprefix(_WORD) for word in query))),
         mode=Mode(mode),
         filters=filters_of(now, **filters),
         sort=Sort(sort),

@@ -12,7 +12,7 @@ from loreline.faces.cli.event_loop import run_async
 from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
 from loreline.faces.cli.output import emit
 from loreline.faces.cli.progress import shown_progress
-from loreline.faces.cli.tables import Column, show_table
+from loreline.faces.cli.tables import Cell, Column, show_table
 
 if TYPE_CHECKING:
     from loreline.services.search.checking import Fault, Repaired, Stats
@@ -72,7 +72,7 @@ def _tell_repaired(invocation: Invocation, repaired: Repaired) -> None:
 
 def _tell(stats: Stats) -> None:
     documents, queues = stats.documents, stats.queues
-    rows = [
+    rows: list[list[str | Cell]] = [
         ["documents", f"{documents.total:,}", ""],
         ["  issues", f"{documents.issues:,}", ""],
         ["  merge requests", f"{documents.merge_requests:,}", ""],
@@ -83,10 +83,12 @@ def _tell(stats: Stats) -> None:
     for space in stats.spaces:
         told = f"{space.coverage:.1%}" + ("" if space.active else ", not searched yet")
         rows.append([f"vectors ({space.name})", f"{space.embedded:,}", told])
-        rows.append(["  waiting", f"{space.pending:,}", f"{space.failed:,} failed" if space.failed else ""])
+        rows.append([Cell("  waiting", plain="waiting for their vectors"), f"{space.pending:,}", _failed(space.failed)])
     rows.append(["to be made documents", f"{queues.changes:,}", _failed(queues.documents_failed)])
     rows.append(["to be fetched", f"{queues.fetches:,}", _failed(queues.fetches_failed)])
-    show_table((Column("WHAT"), Column("NUMBER", right=True), Column("", style="dim", flexible=True)), rows)
+    show_table(
+        (Column("WHAT", flexible=True), Column("NUMBER", right=True), Column("", style="dim", flexible=True)), rows
+    )
     for space in stats.spaces:
         for error in space.errors:
             click.echo(f"  not embedded: {words.line(error)}")
