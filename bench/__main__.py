@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import time
 
-from bench.measurements import MEASUREMENTS
+from bench import mirror, search
 from bench.tools import Skipped
+
+MEASUREMENTS = mirror.MEASUREMENTS | search.MEASUREMENTS
 
 
 def main() -> int:

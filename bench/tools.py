@@ -6,9 +6,11 @@ import contextlib
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -22,6 +24,28 @@ ROOT = Path(__file__).resolve().parents[1]
 ENVIRON = {**os.environ, "LORELINE_TOKEN": DEFAULT_TOKEN, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 LONGEST = 900
 """Seconds after which any process of ours is given up."""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="loreline-bench-") as folder:
+        yield Path(folder)
+
+
+class Used:
+    """CPU seconds."""
+
+    seconds = 0.0
+
+
+@contextlib.contextmanager
+def children_usage() -> Iterator[Used]:
+    """What processes that end inside have used."""
+    used = Used()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    yield used
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used.seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 class Skipped(Exception):

@@ -1,14 +1,11 @@
-"""What is measured, one function each; every comparison is side by side in one run."""
+"""What is measured of the mirror, one function each; every comparison is side by side in one run."""
 
 from __future__ import annotations
 
 import contextlib
-import resource
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
@@ -17,15 +14,23 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.integration.machine import Histories
 
-from bench.tools import ENVIRON, LONGEST, ROOT, Simulator, configure, history, lore_sync, simulator, table, verdict
+from bench.tools import (
+    ENVIRON,
+    LONGEST,
+    ROOT,
+    Ran,
+    Simulator,
+    children_usage,
+    configure,
+    history,
+    lore_sync,
+    scratch,
+    simulator,
+    table,
+    verdict,
+)
 
 PROJECT = "bitcoin/bitcoin"
-
-
-@contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="loreline-bench-") as folder:
-        yield Path(folder)
 
 
 def _floor(url: str, targets: Path) -> float:
@@ -36,12 +41,17 @@ def _floor(url: str, targets: Path) -> float:
     return float(done.stdout)
 
 
+def mirror(config: Path) -> Ran:
+    """A sync of the mirror alone: documents and vectors are measured by themselves."""
+    return lore_sync(config, "--no-docs")
+
+
 def first() -> None:
     """First sync of a large history against the same requests thrown away; then a second sync of it."""
     corpus = history("large")
     with scratch() as folder, simulator(corpus) as served:
         config = configure(folder, served.url, [PROJECT])
-        lore_sync(config)  # for the list of requests, and to warm the server
+        mirror(config)  # for the list of requests, and to warm the server
         targets = folder / "targets"
         kept, asked = served.requests(), served.control("log?counts=")["total"]
         targets.write_text("\n".join(kept), "utf-8")
@@ -49,7 +59,7 @@ def first() -> None:
         before = _floor(served.url, targets) * scale
         for file in folder.glob("mirror.db*"):
             file.unlink()
-        ran = lore_sync(config)
+        ran = mirror(config)
         after = _floor(served.url, targets) * scale
         floor = (before + after) / 2
         size = (folder / "mirror.db").stat().st_size
@@ -83,7 +93,7 @@ def first() -> None:
 
 def _again(served: Simulator, config: Path, name: str) -> None:
     served.forget_requests()
-    runs = [lore_sync(config) for _ in range(3)]
+    runs = [mirror(config) for _ in range(3)]
     asked = len(served.requests()) / len(runs)
     seconds = median(ran.seconds for ran in runs)
     table(
@@ -100,7 +110,7 @@ def second() -> None:
     """A second sync with nothing changed, over the small history."""
     with scratch() as folder, simulator(history("small")) as served:
         config = configure(folder, served.url, [PROJECT])
-        lore_sync(config)
+        mirror(config)
         _again(served, config, "small")
 
 
@@ -130,12 +140,12 @@ def changes() -> None:
     for copies in (1, 10, 50):
         with scratch() as folder, simulator(history("small"), copies=copies) as served:
             config = configure(folder, served.url, [PROJECT])
-            whole = lore_sync(config)
+            whole = mirror(config)
             seconds, asked = [], []
             for turn in range(3):
                 _change(served, turn)
                 served.forget_requests()
-                ran = lore_sync(config)
+                ran = mirror(config)
                 seconds.append(ran.seconds)
                 asked.append(len(served.requests()))
             took = median(seconds)
@@ -152,10 +162,9 @@ def _cpu(command: list[str], times: int = 15) -> float:
     """Median CPU seconds."""
     found = []
     for _ in range(times):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=ENVIRON, timeout=60)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        with children_usage() as used:
+            subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=ENVIRON, timeout=60)
+        found.append(used.seconds)
     return median(found)
 
 
