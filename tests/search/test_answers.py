@@ -257,6 +257,21 @@ def test_the_filter_that_costs_the_results_is_named_with_how_many_there_would_be
     assert told["label"] == len(ask(session, "deadlock state:closed", group=True, mode=Mode.LEXICAL, limit=100).results)
 
 
+@pytest.mark.parametrize(
+    ("text", "told", "instead"),
+    [
+        ("lock author:prya", "there is no author 'prya': did you mean 'priya'?", "lock author:priya"),
+        ("lock label:databse", "there is no label 'databse': did you mean 'database'?", "lock label:database"),
+        ("lock milestone:zzz", "there is no milestone 'zzz'", None),
+        ("lock assignee:DAIKY", "there is no assignee 'DAIKY': did you mean 'daiki'?", "lock assignee:daiki"),
+    ],
+)
+def test_a_name_that_nobody_has_is_told_with_the_nearest(session, text, told, instead):
+    answer = ask(session, text)
+    assert answer.results == []
+    assert (told, instead) in {(one.text, one.query) for one in answer.suggestions}
+
+
 def test_a_phrase_that_stands_nowhere_is_told_with_the_question_without_quotes(session):
     answer = ask(session, '"deadlock of migrations"', group=True)
     assert answer.results == []

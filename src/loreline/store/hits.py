@@ -167,5 +167,18 @@ def of_entity(db: apsw.Connection, source_type: SourceType, local_id: int) -> in
     return int(row[0]) if row is not None else None
 
 
+_NAMES = {
+    "author": "SELECT DISTINCT author_username FROM documents WHERE author_username IS NOT NULL",
+    "assignee": "SELECT username FROM issue_assignees UNION SELECT username FROM mr_assignees",
+    "milestone": "SELECT DISTINCT title FROM milestones",
+    "label": "SELECT DISTINCT label_name FROM document_labels",
+}
+
+
+def names(db: apsw.Connection, kind: str) -> list[str]:
+    """Whom a filter can name."""
+    return [row[0] for row in db.execute(_NAMES[kind])]
+
+
 def any_at_all(db: apsw.Connection) -> bool:
     return db.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None

@@ -30,6 +30,7 @@ def suggest(db: apsw.Connection, query: Query, count: Callable[[Query], int], *,
     """`count` tells how many results another question would have."""
     suggestions = list(_spellings(db, query))
     if found == 0:
+        suggestions += _names(db, query)
         suggestions += _without_quotes(query, count)
         suggestions += _looser(query, count)
     return suggestions
@@ -66,6 +67,26 @@ def _near(db: apsw.Connection, word: str) -> str | None:
         if written:
             return max(written, key=lambda one: difflib.SequenceMatcher(None, word.lower(), one).ratio())
     return None
+
+
+def _names(db: apsw.Connection, query: Query) -> list[Suggestion]:
+    """What a filter names and nobody is called, with the nearest who is."""
+    filters = query.filters
+    wanted = [("author", filters.author), ("assignee", filters.assignee), ("milestone", filters.milestone)]
+    wanted += [("label", label) for label in filters.labels]
+    made = []
+    for kind, name in wanted:
+        if name is None:
+            continue
+        known = {one.lower(): one for one in hits.names(db, kind)}
+        if name.lower() in known:
+            continue
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        asked = f": did you mean {known[near[0]]!r}?" if near else ""
+        instead = query.text.replace(f"{kind}:{name}", f"{kind}:{known[near[0]]}") if near else query.text
+        told = f"there is no {kind} {name!r}{asked}"
+        made.append(Suggestion(text=told, query=instead if instead != query.text else None))
+    return made
 
 
 def _without_quotes(query: Query, count: Callable[[Query], int]) -> list[Suggestion]:
