@@ -243,10 +243,11 @@ def count(db: apsw.Connection, space: Space) -> int:
 Row = tuple[int, int, int, int, int, float, bytes]
 """Vector, entity's document, document, passage, position in the document, scale, components."""
 
+# The plus keeps SQLite to the order of ids: nearly all rows are of one space.
 _ROWS = (
     "SELECT v.id, d.entity_document_id, d.id, p.id, p.position, v.scale, v.components"
     " FROM vectors v JOIN passages p ON p.id = v.passage_id JOIN documents d ON d.id = p.document_id"
-    " WHERE v.space_id = ?"
+    " WHERE +v.space_id = ?"
 )
 _ORDER = "ORDER BY d.entity_document_id, d.id <> d.entity_document_id, d.id, p.position"
 """That of a matrix: by entity, its own text first, then its threads."""
@@ -268,7 +269,8 @@ def last_id(db: apsw.Connection, space: Space) -> int:
 
 
 def count_after(db: apsw.Connection, space: Space, vector_id: int) -> int:
-    row = db.execute("SELECT count(*) FROM vectors WHERE space_id = ? AND id > ?", (space.id, vector_id)).fetchone()
+    # The plus keeps SQLite to the range of ids, which is short, where an index of the space is long.
+    row = db.execute("SELECT count(*) FROM vectors WHERE +space_id = ? AND id > ?", (space.id, vector_id)).fetchone()
     return int(row[0])
 
 
