@@ -401,8 +401,9 @@ def test_the_filters_that_cost_the_results_are_named_with_what_there_would_be(
     assert f"without type there are {merged}" in done.err
     data = searchable("-J", *lexical, "--group", "-l", "no-such-label").data
     assert data["suggestions"] == [
+        {"text": "there is no label 'no-such-label'", "query": None, "without": None, "found": None},
         {"text": f"without label there are {len(about_tokens)}", "query": None, "without": "label",
-         "found": len(about_tokens)}
+         "found": len(about_tokens)},
     ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from loreline.services.search.request import Mode
 from loreline.simulator import World, edits, running
 
 APP = "team/app"
-ISSUES, REQUESTS = 30, 12
+ISSUES, REQUESTS = 20, 8
 SUBJECTS = ("login", "cache", "network", "invoice", "printer", "compiler", "garden", "whale", "guitar", "bridge")
 VERBS = ("fails", "is slow", "leaks memory", "needs a test", "breaks at night", "was renamed", "cannot be found")
 OLD, NEW = "walrus", "narwhal"
