@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -67,7 +68,7 @@ def fuse(measures: Mapping[str, Measure]) -> list[Fused]:
 
 def ordered(scores: Mapping[int, float]) -> list[tuple[int, float]]:
     """Highest first; equal ones by id, newest first, so that an answer is the same each time."""
-    return sorted(scores.items(), key=lambda one: (-one[1], -one[0]))
+    return sorted(sorted(scores.items(), reverse=True), key=itemgetter(1), reverse=True)
 
 
 def reciprocal_ranks(lists: Sequence[Sequence[int]], k: int = 60) -> list[tuple[int, float]]:

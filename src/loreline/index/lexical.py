@@ -146,7 +146,7 @@ _WEIGHTS = {Table.ENTITIES: (10.0, 1.0, 1.0, 1.0), Table.THREADS: (1.0, 1.0)}
 _MOST_WORDS = 16
 """Of a long question its rarest words are looked up: all of them would find the same, and later."""
 
-_MOST_POSTINGS = 25_000
+_MOST_POSTINGS = 8_000
 """Words are looked up, rarest first, until so many places have to be read."""
 
 _LEAST_WORDS = 3

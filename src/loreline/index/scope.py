@@ -6,7 +6,6 @@ from typing import Any
 
 import apsw
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from loreline.core.documents import SourceType
@@ -15,36 +14,29 @@ from loreline.core.query import Filters
 Ids = NDArray[np.int64]
 
 
-class Scope(Struct, frozen=True):
-    """The documents that match; None where nothing narrows them."""
-
-    entities: Ids | None
-    threads: Ids | None
-
-
-def scope_of(db: apsw.Connection, filters: Filters, project_ids: tuple[int, ...] | None) -> Scope:
-    """An entity is judged by what it is, a thread by its own author, files and times, and by its entity's rest."""
-    entity_conditions, entity_values = _of_entities(filters, project_ids)
+def entities_inside(db: apsw.Connection, filters: Filters, project_ids: tuple[int, ...] | None) -> Ids | None:
+    """The issues and merge requests that match, ascending; None where nothing narrows them."""
+    conditions, values = _of_entities(filters, project_ids)
     kind, kind_values = _kind(filters)
     own, own_values = _own(filters)
-    entities = threads = None
-    if kind or own or entity_conditions:
-        entities = _ids(
-            db,
-            ["d.entity_document_id = d.id", *kind, *entity_conditions, *own],
-            [*kind_values, *entity_values, *own_values],
+    if not (kind or own or conditions):
+        return None
+    return _ids(db, ["d.entity_document_id = d.id", *kind, *conditions, *own], [*kind_values, *values, *own_values])
+
+
+def threads_inside(db: apsw.Connection, filters: Filters, project_ids: tuple[int, ...] | None) -> Ids | None:
+    """The threads that match: by their own author, files and times, and by their entity's rest."""
+    conditions, values = _of_entities(filters, project_ids)
+    own, own_values = _own(filters)
+    if not (own or conditions):
+        return None
+    wanted = ["d.source_type = 'discussion'", *own]
+    if conditions:
+        wanted.append(
+            "d.entity_document_id IN (SELECT d.id FROM documents d WHERE d.entity_document_id = d.id"
+            f" AND {' AND '.join(conditions)})"
         )
-    if own or entity_conditions:
-        conditions = ["d.source_type = 'discussion'", *own]
-        values = list(own_values)
-        if entity_conditions:
-            conditions.append(
-                "d.entity_document_id IN (SELECT d.id FROM documents d WHERE d.entity_document_id = d.id"
-                f" AND {' AND '.join(entity_conditions)})"
-            )
-            values += entity_values
-        threads = _ids(db, conditions, values)
-    return Scope(entities, threads)
+    return _ids(db, wanted, [*own_values, *values])
 
 
 def _ids(db: apsw.Connection, conditions: list[str], values: list[Any]) -> Ids:

@@ -6,9 +6,10 @@ from msgspec import structs
 
 from loreline.core.query import BadQuery, Query, parse
 from loreline.core.untrusted import without_surrogates
-from loreline.errors import EmbedderUnavailable, InvalidValue, LoreError, NotFound
+from loreline.errors import EmbedderUnavailable, InvalidValue, NotFound
 from loreline.services.mirror import browse
 from loreline.services.search import suggesting
+from loreline.services.search.meaning import Meaning, unknown
 from loreline.services.search.pages import page_of
 from loreline.services.search.ranked import Asking, rank
 from loreline.services.search.request import MOST, Answer, Mode, Request
@@ -30,12 +31,13 @@ def search(session: Session, request: Request, now: int) -> Answer:
     with session.reading(with_vectors=by_meaning) as reading:
         if not hits.any_at_all(reading.db):
             raise NotFound("nothing is indexed yet", hint="run lore sync, or lore generate-docs after one without it")
-        asking = Asking(request, query)
-        if by_meaning:
-            asking = _with_vectors(session, reading, asking, warnings)
+        meaning = _meaning(session, reading, request, query, warnings) if by_meaning else None
+        asking = Asking(request, query, meaning or unknown)
         ranked = rank(reading.db, asking)
         missing = (reference for reference in query.references if not browse.meant(reading.db, reference))
         warnings += [f"{reference} is not mirrored" for reference in missing]
+        if meaning is not None and meaning.warning is not None:
+            warnings.append(meaning.warning)
         page, following = page_of(ranked.all, request)
         results = shown(reading.db, asking, page, ranked)
         suggestions = suggesting.suggest(
@@ -46,7 +48,7 @@ def search(session: Session, request: Request, now: int) -> Answer:
         )
     return Answer(
         query=request.text,
-        mode=request.mode if asking.matches is not None else Mode.LEXICAL,
+        mode=request.mode if asking.meaning() is not None else Mode.LEXICAL,
         results=results,
         next_cursor=following,
         suggestions=suggestions,
@@ -86,23 +88,14 @@ def _read(request: Request, now: int) -> Query:
     return query
 
 
-def _with_vectors(session: Session, reading: Reading, asking: Asking, warnings: list[str]) -> Asking:
-    """The question with how near everything is to it; unchanged, with a word on why, where words have to do."""
-    semantic = asking.request.mode is Mode.SEMANTIC
-    if reading.vectors is None:
-        if semantic:
-            hint = "run lore embed" if session.embeds else 'set embedding.provider to something else than "none"'
-            raise EmbedderUnavailable("nothing is embedded", hint=hint)
-        if session.embeds:
-            warnings.append("searched by words alone: nothing is embedded yet (lore embed does it)")
-        return asking
-    try:
-        vector, least = session.embed(reading.vectors.space, asking.query.prose)
-    except LoreError as error:
-        if semantic:
-            raise EmbedderUnavailable(
-                f"the question could not be embedded: {error.message}", hint=error.hint or "try --mode lexical"
-            ) from error
-        warnings.append(f"searched by words alone, for the question could not be embedded: {error.message}")
-        return asking
-    return structs.replace(asking, matches=reading.vectors.search(vector), least=0.0 if semantic else least)
+def _meaning(session: Session, reading: Reading, request: Request, query: Query, warnings: list[str]) -> Meaning | None:
+    """None, with a word on why, where there are no vectors and words have to do."""
+    alone = request.mode is Mode.SEMANTIC
+    if reading.vectors is not None:
+        return Meaning(session, reading.vectors, query.prose, alone=alone)
+    if alone:
+        hint = "run lore embed" if session.embeds else 'set embedding.provider to something else than "none"'
+        raise EmbedderUnavailable("nothing is embedded", hint=hint)
+    if session.embeds:
+        warnings.append("searched by words alone: nothing is embedded yet (lore embed does it)")
+    return None

@@ -17,6 +17,9 @@ from loreline.store.hits import Body, Slice
 _DOCUMENTS = 4
 """So many of an entity's texts, its threads included, are read passage by passage."""
 
+_LOOKED_THROUGH = 16
+"""Of an entity with more texts than that, the nearest ones are looked through for words, where that is known."""
+
 _READ = 200_000
 """Characters of one text that are looked through for words."""
 
@@ -62,6 +65,9 @@ def pick(
             best[document] = max(score, best.get(document, 0.0))
         counted = [body for body in candidates if only is None or body.document_id in only[entity]]
         if len(counted) > _DOCUMENTS and only is None and not (notes and entity in notes):
+            if best and len(counted) > _LOOKED_THROUGH:
+                counted.sort(key=lambda body: -best.get(body.document_id, 0.0))
+                counted = counted[:_LOOKED_THROUGH]
             worth = {
                 body.document_id: _cover(body.text[:_READ], clues) / whole + best.get(body.document_id, 0.0)
                 for body in counted
@@ -101,10 +107,14 @@ def _best_passage(
 
 def _cover(text: str, clues: Sequence[Clue]) -> float:
     lowered = text.lower()
-    return sum(clue.weight for clue in clues if clue.beginning in lowered)
+    worth = 0.0
+    for clue in clues:  # a loop: this is done a thousand times for each search
+        if clue.beginning in lowered:
+            worth += clue.weight
+    return worth
 
 
-def worth_showing(picked: Sequence[Picked], entity_id: int, most: int = 3) -> list[Picked]:
+def worth_showing(picked: Sequence[Picked], entity_id: int, most: int = 2) -> list[Picked]:
     """The threads among an entity's best texts."""
     if not picked:
         return []

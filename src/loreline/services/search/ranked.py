@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import apsw
 from msgspec import Struct, structs
@@ -13,10 +13,11 @@ from loreline.core.query import Query
 from loreline.core.ranking import weights
 from loreline.index import lexical
 from loreline.index.lexical import Asked, Table
-from loreline.index.scope import Scope, scope_of
-from loreline.index.vectors import Matches
+from loreline.index.matrix import Ids
+from loreline.index.scope import entities_inside, threads_inside
 from loreline.services.mirror import browse
 from loreline.services.search import retrieving
+from loreline.services.search.meaning import Near
 from loreline.services.search.request import Mode, Request, Sort
 from loreline.store import hits
 
@@ -29,9 +30,8 @@ class Asking(Struct, frozen=True):
 
     request: Request
     query: Query
-    matches: Matches | None = None
-    least: float = 0.0
-    """The cosine below which nothing is alike."""
+    meaning: Callable[[], Near | None]
+    """How near everything is to it; None where words have to do."""
 
 
 class Ranked(Struct, frozen=True):
@@ -45,29 +45,33 @@ class Ranked(Struct, frozen=True):
 
 
 def rank(db: apsw.Connection, asking: Asking) -> Ranked:
-    request, query, matches = asking.request, asking.query, asking.matches
+    request, query = asking.request, asking.query
     filters = query.filters
     project_ids = browse.project_ids(db, filters.projects)
-    scope = scope_of(db, filters, project_ids)
     of_threads = filters.source_type is SourceType.DISCUSSION
     both = filters.source_type is None and not request.group
-    exact = {} if of_threads else _exact(db, query, scope)
+    # Of each only where it is asked for: there are ten times as many threads as entities.
+    scopes = {
+        Table.ENTITIES: None if of_threads else entities_inside(db, filters, project_ids),
+        Table.THREADS: threads_inside(db, filters, project_ids) if of_threads or both else None,
+    }
+    exact = {} if of_threads else _exact(db, query, scopes[Table.ENTITIES])
     if query.is_empty and not request.raw:
-        return Ranked(
-            _listed(db, scope, exact, request, threads=of_threads), (), exact, _thread_ids(scope, threads=of_threads)
-        )
+        only = scopes[Table.THREADS if of_threads else Table.ENTITIES]
+        listed = _listed(db, only, exact, request)
+        return Ranked(listed, (), exact, frozenset(one.id for one in listed) if of_threads else frozenset())
     found: list[Fused] = []
     threads: list[Fused] = []
     left_out: tuple[str, ...] = ()
     weighed = weights(request.corpus, query)
     for table in (Table.ENTITIES,) * (not of_threads) + (Table.THREADS,) * (of_threads or both):
-        among = retrieving.inside(db, table, query, scope.entities if table is Table.ENTITIES else scope.threads)
+        among = retrieving.inside(db, table, query, scopes[table])
         asked = _asked(db, table, asking, None if among.only is None else len(among.only))
         if table is Table.ENTITIES:
-            told = retrieving.entities(db, among, asked, matches, weighed, asking.least)
+            told = retrieving.entities(db, among, asked, asking.meaning, weighed)
             found = told.ranked
         else:
-            told = retrieving.threads(db, among, asked, matches, weighed, asking.least)
+            told = retrieving.threads(db, among, asked, asking.meaning, weighed)
             threads = told.ranked
         left_out = left_out or told.left_out
     together = sorted([*found, *map(_behind, threads)], key=lambda one: (-one.score, -one.id)) if threads else found
@@ -85,14 +89,14 @@ def _behind(thread: Fused) -> Fused:
 
 
 def _asked(db: apsw.Connection, table: Table, asking: Asking, among: int | None) -> Asked | None:
-    if asking.request.mode is Mode.SEMANTIC and asking.matches is not None:
+    if asking.request.mode is Mode.SEMANTIC:
         return None
     if asking.request.raw:
         return lexical.raw_expression(asking.request.text)
     return lexical.expression(db, table, asking.query, among)
 
 
-def _exact(db: apsw.Connection, query: Query, scope: Scope) -> dict[int, int | None]:
+def _exact(db: apsw.Connection, query: Query, only: Ids | None) -> dict[int, int | None]:
     found: dict[int, int | None] = {}
     for reference in query.references:
         for key in browse.meant(db, reference):
@@ -101,9 +105,9 @@ def _exact(db: apsw.Connection, query: Query, scope: Scope) -> dict[int, int | N
                 found[document] = reference.note_id
     for sha in query.commits:
         found.update((document, None) for document in hits.of_commits(db, sha))
-    if scope.entities is None:
+    if only is None or not found:
         return found
-    allowed = set(scope.entities.tolist())
+    allowed = set(only.tolist())
     return {document: note for document, note in found.items() if document in allowed}
 
 
@@ -113,21 +117,14 @@ def _named_first(found: Sequence[Fused], exact: dict[int, int | None]) -> list[F
     return [*named, *(one for one in found if one.id not in exact)]
 
 
-def _listed(
-    db: apsw.Connection, scope: Scope, exact: dict[int, int | None], request: Request, *, threads: bool
-) -> list[Fused]:
+def _listed(db: apsw.Connection, only: Ids | None, exact: dict[int, int | None], request: Request) -> list[Fused]:
     """Filters without words: what they leave, latest change first."""
-    ids = scope.threads if threads else scope.entities
-    if ids is None:
+    if only is None:
         return _named_first([], exact)
-    times = hits.times(db, ids.tolist())
+    times = hits.times(db, only.tolist())
     oldest = request.sort is Sort.OLDEST
     latest = sorted(times, key=lambda one: (times[one], one), reverse=not oldest)
     return _named_first([Fused(one, 0.0, {}) for one in latest], exact)
-
-
-def _thread_ids(scope: Scope, *, threads: bool) -> frozenset[int]:
-    return frozenset(scope.threads.tolist()) if threads and scope.threads is not None else frozenset()
 
 
 def _sorted(db: apsw.Connection, found: list[Fused], sort: Sort) -> list[Fused]:

@@ -14,10 +14,11 @@ from loreline.core.ranking import Corpus, weights
 from loreline.errors import NotFound
 from loreline.index import lexical, wording
 from loreline.index.lexical import Table
-from loreline.index.scope import scope_of
+from loreline.index.scope import entities_inside
 from loreline.index.vectors import Matches, VectorIndex
 from loreline.services.mirror import browse
 from loreline.services.search import retrieving
+from loreline.services.search.meaning import Near
 from loreline.services.search.session import Session
 from loreline.store import hits, references
 
@@ -62,10 +63,11 @@ def related(
         this = hits.entities(db, [document])[document]
         query = _about(db, document, this.title)
         matches = _nearest(reading.vectors, document) if reading.vectors is not None else None
-        scope = scope_of(db, filters, browse.project_ids(db, filters.projects))
-        among = retrieving.inside(db, Table.ENTITIES, query, scope.entities)
+        near = Near(matches, 0.0) if matches is not None else None
+        scope = entities_inside(db, filters, browse.project_ids(db, filters.projects))
+        among = retrieving.inside(db, Table.ENTITIES, query, scope)
         asked = lexical.expression(db, Table.ENTITIES, query)
-        ranked = retrieving.entities(db, among, asked, matches, weights(Corpus.TALK, query), 0.0).ranked
+        ranked = retrieving.entities(db, among, asked, lambda: near, weights(Corpus.TALK, query)).ranked
         shown = [one for one in ranked if one.id != document][:limit]
         entities = hits.entities(db, [one.id for one in shown])
         linked = references.neighbours(db, kind, key.id)

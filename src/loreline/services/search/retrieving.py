@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import apsw
 import numpy as np
@@ -15,12 +15,13 @@ from loreline.core.ranking import SHARPNESS, Weights
 from loreline.index import lexical
 from loreline.index.lexical import Asked, Table
 from loreline.index.matrix import Ids, Scores
-from loreline.index.vectors import NOTHING, Matches
+from loreline.index.vectors import NOTHING
+from loreline.services.search.meaning import Near
 
-_DEEP = 1_000
+_DEEP = 500
 """So many of the lexical index's best are taken; finding them costs the same as finding ten."""
 
-_NEAR = 300
+_NEAR = 200
 """So many of the nearest by their vectors."""
 
 
@@ -68,18 +69,19 @@ def entities(
     db: apsw.Connection,
     among: Inside,
     asked: Asked | None,
-    matches: Matches | None,
+    meaning: Callable[[], Near | None],
     weights: Weights,
-    least: float,
 ) -> Found:
     """Issues and merge requests by their whole conversation."""
     words = _by_words(db, Table.ENTITIES, asked, among)
     measures = {"words": Measure(words, weights.words)}
-    if matches is not None:
+    near = meaning()  # only now: the question is embedded while its words are looked up
+    if near is not None:
+        matches = near.matches
         ids, best, openings = matches.entities.ids, matches.entities.best, matches.openings
         together = weights.opening * openings + weights.passage * best
         chosen = _candidates(ids, together, words, among)
-        if words or among.few or _near_enough(best[chosen], least):
+        if words or among.few or _near_enough(best[chosen], near.least):
             measures["opening"] = _measure(ids, openings, chosen, weights.opening, among)
             measures["passage"] = _measure(ids, best, chosen, weights.passage, among)
     return Found(fuse(measures), asked.left_out if asked is not None else ())
@@ -89,18 +91,19 @@ def threads(
     db: apsw.Connection,
     among: Inside,
     asked: Asked | None,
-    matches: Matches | None,
+    meaning: Callable[[], Near | None],
     weights: Weights,
-    least: float,
 ) -> Found:
     """Threads by themselves."""
     words = _by_words(db, Table.THREADS, asked, among)
     measures = {"words": Measure(words, weights.words)}
-    if matches is not None:
+    near = meaning()
+    if near is not None:
+        matches = near.matches
         of_threads = ~np.isin(matches.documents.ids, matches.entities.ids)
         ids, best = matches.documents.ids[of_threads], matches.documents.best[of_threads]
         chosen = _candidates(ids, best, words, among)
-        if words or among.few or _near_enough(best[chosen], least):
+        if words or among.few or _near_enough(best[chosen], near.least):
             measures["passage"] = _measure(ids, best, chosen, weights.opening + weights.passage, among)
     return Found(fuse(measures), asked.left_out if asked is not None else ())
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 from msgspec import Struct
@@ -17,6 +19,11 @@ from loreline.settings import Settings
 from loreline.store import vectors
 from loreline.store.connection import open_database, translated
 from loreline.store.vectors import Space
+
+T = TypeVar("T")
+
+_WORKERS = 8
+"""So many questions are embedded at once."""
 
 
 class Reading(Struct, frozen=True):
@@ -41,6 +48,7 @@ class Session:
         self._index: VectorIndex | None = None
         self._embedders: dict[str, Embedder] = {}
         self._connecting = threading.Lock()
+        self._workers: ThreadPoolExecutor | None = None
 
     @contextlib.contextmanager
     def reading(self, *, with_vectors: bool) -> Iterator[Reading]:
@@ -79,6 +87,13 @@ class Session:
         embedder = self._embedder(space)
         return embedder.query(text), embedder.least_cosine
 
+    def beside(self, work: Callable[[], T]) -> Future[T]:
+        """Work that is done while something else is."""
+        with self._lock:
+            if self._workers is None:
+                self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="search")
+            return self._workers.submit(work)
+
     def _embedder(self, space: Space) -> Embedder:
         with self._connecting:
             if space.name not in self._embedders:
@@ -91,6 +106,8 @@ class Session:
                 db.close()
             self._idle.clear()
             self._index = None
+        if self._workers is not None:
+            self._workers.shutdown()
         for embedder in self._embedders.values():
             embedder.close()
 

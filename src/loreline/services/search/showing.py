@@ -24,13 +24,15 @@ def shown(db: apsw.Connection, asking: Asking, page: Sequence[Fused], ranked: Ra
     entities = hits.entities(db, [*of_entities, *owners])
     words = [] if asking.request.mode is Mode.SEMANTIC else clues(db, Table.ENTITIES, asking.query)
     marker = Marker(db, asking.query)
-    picked = picking.pick(db, of_entities, asking.matches, words, notes=_notes(ranked))
+    near = asking.meaning()
+    matches = near.matches if near is not None else None
+    picked = picking.pick(db, of_entities, matches, words, notes=_notes(ranked))
     only: dict[int, set[int]] = {}
     for thread in threads.values():
         only.setdefault(thread.entity_id, set()).add(thread.document_id)
     by_thread = {
         one.document_id: one
-        for several in picking.pick(db, list(owners), asking.matches, words, only=only).values()
+        for several in picking.pick(db, list(owners), matches, words, only=only).values()
         for one in several
     }
     made = []
