@@ -169,14 +169,15 @@ def _database(folder: Path, folders: list[Path], projects: list[str]) -> Path:
     return database
 
 
+_MAKES_DOCUMENTS = (
+    "core/documents.py", "core/passages.py", "core/markdown.py", "core/identifiers.py", "core/indexing.py",
+    "services/search/generating.py", "store/schema.sql",
+)  # fmt: skip
+
+
 def _stamp() -> str:
-    """Names the code that makes documents, passages and the lexical index."""
-    sources = ROOT / "src" / "loreline"
-    files = [
-        *(sources / "core").glob("*.py"), *(sources / "index").glob("*.py"), *(sources / "store").rglob("*.sql"),
-        *(sources / "services" / "search").glob("generating.py"),
-    ]  # fmt: skip
+    """Names the code that makes documents, passages and what is indexed of them."""
     digest = hashlib.blake2b(digest_size=16)
-    for file in sorted(files):
-        digest.update(file.read_bytes())
+    for name in _MAKES_DOCUMENTS:
+        digest.update((ROOT / "src" / "loreline" / name).read_bytes())
     return digest.hexdigest()
