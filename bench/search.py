@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from tests.search.fuzz import Fuzz
 
 from bench import synthetic
 from bench.evaluation import sets
-from bench.tools import ENVIRON, LONGEST, ROOT, children_usage, scratch, table, verdict
+from bench.tools import ENVIRON, LONGEST, ROOT, scratch, table, verdict
 from loreline.core.documents import SourceType
 from loreline.core.query import Filters, parse
 from loreline.embedding import onnx
@@ -297,12 +297,16 @@ def process() -> None:
 
 def _usage(command: list[str], times: int = 9) -> tuple[float, float]:
     """Median CPU seconds, and the most memory in MB."""
-    found = []
+    seconds, memory = [], 0.0
     for _ in range(times):
-        with children_usage() as used:
-            subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=ENVIRON, timeout=60)
-        found.append(used.seconds)
-    return median(found), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT, env=ENVIRON) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise RuntimeError(f"{command[:3]} ended with {process.returncode}")
+        seconds.append(used.ru_utime + used.ru_stime)
+        memory = max(memory, used.ru_maxrss / 1e3)
+    return median(seconds), memory
 
 
 _BARE_MODEL = """
