@@ -45,9 +45,16 @@ def end_with(error: BaseException, invocation: Invocation) -> int:
         traceback.print_exception(error, file=sys.stderr)
     try:
         emit_error(failure, invocation)
+        sys.stdout.flush()
     except OSError:  # an answer for a robot goes where there is no room for it
+        discard_output()
         click.echo(f"error: {failure.message}", err=True)
     return failure.exit_code
+
+
+def discard_output() -> None:
+    """What is still to be written goes nowhere: Python would complain once more while it closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _in_one_line(error: click.ClickException) -> str:

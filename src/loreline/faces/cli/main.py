@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -116,8 +115,8 @@ def run(arguments: Sequence[str]) -> int:
             click.echo("interrupted", err=True)
         return exits.INTERRUPTED
     except PipeClosed:
-        # Whoever read has enough. Python would complain once more while it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read has enough.
+        exits.discard_output()
         return 0
     except Exception as error:  # noqa: BLE001 - the last place that can tell it kindly
         return exits.end_with(error, invocation)
