@@ -28,7 +28,7 @@ demo: setup ## Sync the built-in demo project and show a tour
 	@$(BIN)/lore demo
 
 test: setup ## Run all tests
-	$(BIN)/python -m pytest -p xdist -n 2
+	$(BIN)/python -m pytest -p xdist -n 2 --dist worksteal
 
 check: setup ## Lint, check the format and the types
 	$(BIN)/ruff check .
