@@ -10,7 +10,7 @@ def test_after_random_edits_faults_and_kills_the_mirror_equals_gitlab():
     run_state_machine_as_test(
         Histories,
         settings=settings(
-            max_examples=12,
+            max_examples=20,
             stateful_step_count=12,
             deadline=None,
             derandomize=True,
