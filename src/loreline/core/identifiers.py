@@ -62,10 +62,6 @@ def bigrams(run: str) -> list[str]:
     return [*run, *(run[at : at + 2] for at in range(len(run) - 1))]
 
 
-def has_cjk(text: str) -> bool:
-    return _CJK.search(text) is not None
-
-
 def alternatives(word: str) -> list[list[str]]:
     """Other ways than its own in which a query's word may stand in the index, each a list of adjacent words."""
     found: list[list[str]] = []

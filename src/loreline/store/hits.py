@@ -131,14 +131,6 @@ def slices(db: apsw.Connection, document_ids: Sequence[int]) -> dict[int, list[S
     return found
 
 
-def newest(db: apsw.Connection, limit: int) -> list[int]:
-    """Entities by the time of their last change."""
-    rows = db.execute(
-        "SELECT id FROM documents WHERE entity_document_id = id ORDER BY updated_at DESC, id DESC LIMIT ?", (limit,)
-    ).fetchall()
-    return [row[0] for row in rows]
-
-
 def times(db: apsw.Connection, document_ids: Sequence[int]) -> dict[int, int]:
     """When each was last changed."""
     return dict(

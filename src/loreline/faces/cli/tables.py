@@ -16,8 +16,6 @@ class Column(Struct, frozen=True):
     right: bool = False
     flexible: bool = False
     """Gives way first when the terminal is narrow."""
-    whole: bool = False
-    """Never cut; columns of numbers, to the right, never are."""
     wide_only: bool = False
     """Left out below 100 columns."""
 
@@ -49,7 +47,7 @@ def show_table(columns: Sequence[Column], rows: Sequence[Sequence[str | Cell]]) 
     spare = screen.width - sum(widths.values()) - _GAP * (len(shown) - 1)
     # Flexible columns first, then other words; of a number half is worth nothing.
     giving = [index for index in shown if columns[index].flexible]
-    giving += [index for index in reversed(shown) if not columns[index].right and not columns[index].whole]
+    giving += [index for index in reversed(shown) if not columns[index].right]
     for index in dict.fromkeys(giving):
         if spare < 0:
             narrower = max(widths[index] + spare, min(_NARROWEST, widths[index]))
