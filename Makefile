@@ -27,6 +27,8 @@ $(READY): requirements/dev.txt pyproject.toml
 demo: setup ## Sync the built-in demo project and show a tour
 	@$(BIN)/lore demo
 
+# Hundreds of tests start `lore` as a process: without bytecode each of them would compile our sources again.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: setup ## Run all tests
 	$(BIN)/python -m pytest -p xdist -n 2 --dist worksteal
 

@@ -16,6 +16,7 @@ from loreline.gitlab import failures, paging
 from loreline.gitlab.connection import Channel, Connection, Reply
 from loreline.gitlab.decode import Undecodable, repaired
 from loreline.gitlab.pacing import Pacer, http_date, retry_after
+from loreline.gitlab.traffic import Traffic
 
 T = TypeVar("T")
 
@@ -23,16 +24,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _LONGEST_WAIT = 300.0
 """Seconds of Retry-After we are willing to sit out; a longer one is for the next sync."""
-
-
-class Traffic:
-    """What a run cost: counted here, kept in its audit row."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.bytes_received = 0
-        self.retries = 0
-        self.rate_limited = 0
 
 
 class Answer(Struct, Generic[T], frozen=True):

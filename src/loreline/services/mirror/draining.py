@@ -112,13 +112,15 @@ class Drain:
         Fetching goes on while what was fetched waits for its commit, as far as the backlog has room: the more
         there is to commit together, the less each commit writes.
         """
-        async with asyncio.TaskGroup() as group:
-            for _ in range(self._client.connection.concurrency):
-                group.create_task(self._work(fed, group))
+        async with asyncio.TaskGroup() as storing:
+            async with asyncio.TaskGroup() as fetching:
+                for _ in range(self._client.connection.concurrency):
+                    fetching.create_task(self._work(fed, storing))
+            storing.create_task(self._writer.settle())
         for (project_id, kind), jobs in self._gone.items():
             await self._remove(jobs, len(self._tried[project_id, kind]))
 
-    async def _work(self, fed: asyncio.Event, group: asyncio.TaskGroup) -> None:
+    async def _work(self, fed: asyncio.Event, storing: asyncio.TaskGroup) -> None:
         while (jobs := await self._next(fed)) is not None:
             fetched = []
             self._tried[jobs[0].project_id, jobs[0].kind].add(jobs[0].local_id)
@@ -134,7 +136,7 @@ class Drain:
             if fetched:
                 size = sum(done.size for done in fetched)
                 await self._backlog.enter(size)
-                group.create_task(self._store(fetched, size))
+                storing.create_task(self._store(fetched, size))
 
     async def _store(self, fetched: list[Fetched], size: int) -> None:
         try:

@@ -53,6 +53,7 @@ async def list_entities(
                 # The writer keeps their order, so the next page is fetched while these are committed.
                 if len(committing) > _PAGES_AHEAD:
                     await committing.popleft()
+            group.create_task(writer.settle())
     except BaseExceptionGroup as group_error:
         raise root_of(group_error) from group_error
 

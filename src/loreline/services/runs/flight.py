@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-import apsw
-
 from loreline.core.times import SECOND
-from loreline.errors import LoreError, SyncRunning
+from loreline.errors import LoreError
+from loreline.services.runs import steps
 from loreline.services.runs.journal import Journal
 from loreline.services.runs.progress import Progress
 from loreline.services.runs.writer import Writer
-from loreline.store import lease, queue, runs
+from loreline.store import lease
 
 
 @contextlib.asynccontextmanager
@@ -23,7 +22,7 @@ async def flight(
     """Single flight: hold the lease, keep its heart beating, and close the audit row however the run ends."""
     owner = lease.this_process()
     started_at = clock()
-    run_id = await writer.run(begin_run, command, owner, started_at, force=force)
+    run_id = await writer.run(steps.begin_run, command, owner, started_at, force=force)
     writer.guard(owner.name)
     journal = Journal(run_id, command, started_at, progress)
     main = asyncio.current_task()
@@ -33,7 +32,7 @@ async def flight(
         try:
             while True:
                 await asyncio.sleep(lease.HEARTBEAT_MS / SECOND)
-                await writer.run(keep_alive, owner.name, journal.run("running"), clock())
+                await writer.run(steps.keep_alive, owner.name, journal.run("running"), clock())
         except LoreError as error:
             lost.append(error)
             if main is not None:
@@ -42,7 +41,7 @@ async def flight(
     async def end(status: str, error: str | None = None) -> None:
         heart.cancel()
         run = journal.run(status, finished_at=clock(), error=error)
-        closing = asyncio.ensure_future(writer.run(end_run, owner.name, run, journal.failures))
+        closing = asyncio.ensure_future(writer.run(steps.end_run, owner.name, run, journal.failures))
         # If even this can't be written, the error under way says why; the next run finds the lease dead.
         with contextlib.suppress(LoreError):
             try:
@@ -79,36 +78,3 @@ def root_of(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = next((inner for inner in error.exceptions if isinstance(inner, LoreError)), error.exceptions[0])
     return error
-
-
-# ── the transactions, run by the writer ─────────────────────────────────────────────────────────────────
-
-
-def begin_run(db: apsw.Connection, command: str, owner: lease.Owner, now: int, *, force: bool) -> int:
-    """Take the lease and open the audit row; whoever is alive keeps us out, unless by `force`."""
-    running = lease.read(db)
-    if running is not None and running.alive(now) and not force:
-        raise SyncRunning(
-            f"a sync is running already (process {running.pid} on {running.host})",
-            hint="wait for it, or use --force if you know that it is dead",
-            pid=running.pid,
-            host=running.host,
-        )
-    run_id = runs.start(db, command, now)
-    lease.take(db, owner, run_id, now)
-    queue.release_claims(db)
-    return run_id
-
-
-def keep_alive(db: apsw.Connection, owner: str, run: runs.Run, now: int) -> None:
-    lease.beat(db, owner, now)
-    runs.progress(db, run)
-
-
-def end_run(db: apsw.Connection, owner: str, run: runs.Run, failures: list[runs.Failure]) -> None:
-    """Close the audit row and give the lease back."""
-    runs.progress(db, run)
-    runs.record_failures(db, run.id, failures)
-    runs.forget_old_failures(db, run.id)
-    queue.release_claims(db)
-    lease.release(db, owner)

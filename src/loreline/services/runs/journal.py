@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 
 from loreline.errors import LoreError
-from loreline.gitlab.client import Traffic
+from loreline.gitlab.traffic import Traffic
 from loreline.services.runs.progress import Progress
 from loreline.store.runs import Failure, Run
 

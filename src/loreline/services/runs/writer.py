@@ -10,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pickle
-import struct
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -22,26 +20,11 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import apsw
 
 from loreline.errors import DatabaseFailed
+from loreline.services.runs import calls
+from loreline.services.runs.calls import HEADER, OPENED, Pace
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-HEADER = struct.Struct("!QQ")
-"""Before each message, both ways: the number of the call and the length of the pickle behind it."""
-
-OPENED = 0
-"""The number of the writer's first message: whether the database could be opened."""
-
-
-class Pace(Enum):
-    """When a call's result comes back."""
-
-    COMMITTED = 0
-    """Committed at once, and then told."""
-    LAZY = 1
-    """Told when it is committed, which may be together with much that follows."""
-    EARLY = 2
-    """Told before it is committed: for what may as well be done again."""
 
 
 class Writer:
@@ -101,6 +84,10 @@ class Writer:
     async def ask(self, work: Callable[Concatenate[apsw.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The same, but without waiting for the commit."""
         return await self._call(Pace.EARLY, work, args, kwargs)
+
+    async def settle(self) -> None:
+        """Nothing more follows for now: what was run lazily need not wait for company."""
+        await self._call(Pace.COMMITTED, calls.nothing, (), {})
 
     async def _call(self, pace: Pace, work: Callable[..., T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> T:
         if self._gone or self._process is None or self._process.stdin is None:

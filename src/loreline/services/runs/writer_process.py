@@ -16,7 +16,7 @@ import apsw
 from msgspec import Struct
 
 from loreline.errors import DatabaseFailed, LoreError, SyncRunning
-from loreline.services.runs.writer import HEADER, OPENED, Pace
+from loreline.services.runs.calls import HEADER, OPENED, Pace
 from loreline.store import lease
 from loreline.store.connection import open_database, transaction, translated
 
