@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Lore:
 
     folder: Path
     environ: dict[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = (sys.executable, "-m", "loreline")
 
     def environment(self) -> dict[str, str]:
         kept = {
@@ -58,7 +59,7 @@ class Lore:
 
     def __call__(self, *arguments: str, stdin: str = "") -> Done:
         done = subprocess.run(
-            [sys.executable, "-m", "loreline", *arguments],
+            [*self.program, *arguments],
             cwd=self.folder,
             env=self.environment(),
             input=stdin,
@@ -78,7 +79,7 @@ class Lore:
 
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         process = subprocess.Popen(
-            [sys.executable, "-m", "loreline", *arguments],
+            [*self.program, *arguments],
             cwd=self.folder,
             env=self.environment() | {"TERM": "xterm-256color", "LORE_PAGER": "cat"},
             stdin=follower,
@@ -139,6 +140,14 @@ def ready(lore: Lore, gitlab: Running, demo: Demo) -> Lore:
     """Configured for the demo's projects."""
     lore.configure(gitlab.url, list(demo.projects))
     return lore
+
+
+@pytest.fixture
+def in_hostile_folder(ready: Lore) -> Lore:
+    """`lore` as it is installed, run inside a repository whose files would pass for our modules."""
+    for name in ("apsw", "msgspec", "loreline", "pickle", "zstandard", "click", "numpy"):
+        (ready.folder / f"{name}.py").write_text("open('pwned', 'w').close()\nraise SystemExit(1)\n")
+    return replace(ready, program=(str(Path(sys.executable).parent / "lore"),))
 
 
 @pytest.fixture(scope="session")

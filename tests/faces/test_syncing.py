@@ -205,14 +205,15 @@ def test_a_rename_on_gitlab_is_followed_and_old_references_go_on_working(ready: 
     assert view["project"] == "northwind/quay"
 
 
-def test_the_demo_answers_robots_and_leaves_a_mirror(lore: Lore) -> None:
+def test_the_demo_answers_robots_and_leaves_a_mirror_even_in_a_hostile_folder(in_hostile_folder: Lore) -> None:
     started = time.monotonic()
-    done = lore("-J", "demo", "--dir", "tour")
+    done = in_hostile_folder("-J", "demo", "--dir", "tour")
     assert done.code == 0, done
     assert time.monotonic() - started < 60
     assert Path(done.data["database"]).is_file()
-    config = str(lore.folder / "tour" / "loreline.toml")
-    assert lore("count", "mrs", "--config", config).out == "32\n"
+    config = str(in_hostile_folder.folder / "tour" / "loreline.toml")
+    assert in_hostile_folder("count", "mrs", "--config", config).out == "32\n"
+    assert not (in_hostile_folder.folder / "pwned").exists()
 
 
 def test_what_the_demo_says_to_try_can_be_typed(lore: Lore) -> None:

@@ -9,8 +9,8 @@ from tests.integration.harness import Process, alive, config, query, truth, unti
 
 from loreline.simulator import World, running
 
-KILLS = 3
-CHAINS = 10
+KILLS = 6
+CHAINS = 5
 """So many databases, each killed so many times before it is left to complete: 30 kills in all."""
 
 MIRROR_ONLY = "--no-docs"

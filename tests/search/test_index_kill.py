@@ -25,13 +25,11 @@ OLD, NEW = "walrus", "narwhal"
 
 SYNC, DOCUMENTS, VECTORS = ("sync",), ("generate-docs", "--full"), ("embed", "--full")
 CHAINS = [
-    (SYNC, SYNC, DOCUMENTS, VECTORS),
-    (SYNC, DOCUMENTS, SYNC, VECTORS),
-    (SYNC, VECTORS, VECTORS, SYNC),
-    (SYNC, SYNC, VECTORS, DOCUMENTS),
-    (SYNC, DOCUMENTS, DOCUMENTS, SYNC),
+    (SYNC, SYNC, DOCUMENTS, VECTORS, SYNC, DOCUMENTS, SYNC),
+    (SYNC, DOCUMENTS, SYNC, VECTORS, VECTORS, SYNC, DOCUMENTS),
+    (SYNC, VECTORS, SYNC, SYNC, DOCUMENTS, DOCUMENTS, VECTORS),
 ]
-"""So many databases, each killed at so many moments before it is left to complete: 20 kills in all."""
+"""So many databases, each killed at so many moments before it is left to complete: 21 kills in all."""
 
 
 def sentence(chance, word):
