@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _BACKLOG = 2048
 _STOP_SECONDS = 10
+_TICK_SECONDS = 0.1
 
 
 def create_app(world: World, *, control: bool = False) -> ASGIApp:
@@ -33,14 +35,37 @@ def create_app(world: World, *, control: bool = False) -> ASGIApp:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but it drops its connections when it stops: a client may be hanging on purpose."""
+    """uvicorn, but it ends as soon as it is told to, and drops its connections: a client may be hanging on purpose."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+    _told: asyncio.Event
+
+    def stop(self) -> None:
+        """To be called from another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended by itself
+                self._loop.call_soon_threadsafe(self._told.set)
+
+    async def main_loop(self) -> None:
+        self._told = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        await self.on_tick(0)
+        while not self.should_exit:
+            # Signals only set `should_exit`: they are looked for.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._told.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for bound in sockets or []:
+            bound.close()
         for connection in list(self.server_state.connections):
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
-        await super().shutdown(sockets)
 
 
 def serve(
@@ -93,7 +118,7 @@ def running(world: World, *, control: bool = False) -> Iterator[Running]:
             # The socket listens already: a request made before the loop runs waits in its backlog.
             yield Running(world, f"http://127.0.0.1:{bound.getsockname()[1]}")
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join(_STOP_SECONDS)
 
 
@@ -108,7 +133,6 @@ def _config(world: World, *, control: bool) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_graceful_shutdown=1,
         timeout_keep_alive=60,
     )
 
