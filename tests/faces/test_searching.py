@@ -390,13 +390,14 @@ def test_a_misspelt_word_gets_its_nearest_spelling_to_paste(searchable: Lore) ->
     assert "northwind/harbor#6" in found(searchable, *pasted[2:])
 
 
-def test_the_rest_of_the_query_stays_in_what_is_suggested(searchable: Lore) -> None:
+def test_the_rest_of_the_query_and_its_options_stay_in_what_is_suggested(searchable: Lore) -> None:
     asked = 'refesh "access token" -it\'s author:priya'
     (suggestion,) = searchable("-J", "search", asked, "--mode", "lexical").data["suggestions"]
     assert suggestion["query"] == asked.replace("refesh", "refresh")
-    told = searchable("search", asked, "--mode", "lexical").err
+    options = ["--mode", "lexical", "--label", "it's me", "--label", "auth", "--no-group"]
+    told = searchable("search", asked, *options).err
     (line,) = [line for line in told.splitlines() if line.startswith("  lore ")]
-    assert shlex.split(line) == ["lore", "search", suggestion["query"]]
+    assert shlex.split(line) == ["lore", "search", suggestion["query"], *options]
 
 
 def test_the_filters_that_cost_the_results_are_named_with_what_there_would_be(

@@ -59,6 +59,29 @@ class Invocation:
         return App(self.settings(**flags), os.environ)
 
 
+def options_given(context: click.Context, *, but: frozenset[str]) -> list[str]:
+    """The options as they would have to be typed again, `but` some by name."""
+    from click.core import ParameterSource
+
+    words: list[str] = []
+    for option in context.command.params:
+        if not isinstance(option, click.Option) or option.name is None or option.name in but:
+            continue
+        if context.get_parameter_source(option.name) is not ParameterSource.COMMANDLINE:
+            continue
+        value = context.params.get(option.name)  # the shared ones are kept by the invocation
+        if option.is_flag and value is not None:
+            words.append((option.opts if value else option.secondary_opts)[-1])
+        elif value is not None:
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [option.opts[-1], str(one)]
+    invocation = context.ensure_object(Invocation)
+    for name, given in (("--config", invocation.config), ("--database", invocation.database)):
+        if given is not None:
+            words += [name, given]
+    return words
+
+
 def places() -> Places:
     """Where this user's files lie."""
     import platformdirs

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 
 import click
 from msgspec import Struct
@@ -22,8 +23,8 @@ _NOUNS = {"issue": "issue", "merge_request": "merge request", "discussion": "thr
 _WIDEST = 110
 
 
-def show(invocation: Invocation, answer: Answer, now: int, *, explain: bool) -> None:
-    """Data goes to stdout; what is said about it to stderr."""
+def show(invocation: Invocation, answer: Answer, now: int, *, explain: bool, again: Sequence[str]) -> None:
+    """Data goes to stdout; what is said about it to stderr. `again` are the options of whoever asks once more."""
     for warning in answer.warnings:
         invocation.warn(warning)
     if not is_terminal():
@@ -45,7 +46,7 @@ def show(invocation: Invocation, answer: Answer, now: int, *, explain: bool) -> 
     for suggestion in answer.suggestions:
         click.secho(words.line(suggestion.text), fg="yellow", err=True)
         if suggestion.query:
-            click.echo(f"  lore search {words.line(_quoted(suggestion.query))}", err=True)
+            click.echo(f"  lore search {words.line(shlex.join([suggestion.query, *again]))}", err=True)
     if answer.left_out and explain:
         click.echo(f"too common to be looked up: {', '.join(map(words.line, answer.left_out))}", err=True)
     if answer.next_cursor is not None:
@@ -55,12 +56,6 @@ def show(invocation: Invocation, answer: Answer, now: int, *, explain: bool) -> 
 def _asked(answer: Answer) -> str:
     asked = words.line(answer.query)
     return f"{asked!r} ({answer.mode.value} search)" if asked else "these filters"
-
-
-def _quoted(query: str) -> str:
-    import shlex
-
-    return shlex.quote(query)
 
 
 def _cells(hit: Hit) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from loreline.errors import InvalidValue
 from loreline.faces.cli.filters import filter_options, filters_of
-from loreline.faces.cli.invocation import Invocation, pass_invocation, shared_options
+from loreline.faces.cli.invocation import Invocation, options_given, pass_invocation, shared_options
 from loreline.faces.cli.output import emit
 
 if TYPE_CHECKING:
@@ -112,7 +112,8 @@ def command(
         return
     from loreline.faces.cli.search_page import show
 
-    show(invocation, answer, now, explain=explain)
+    again = options_given(click.get_current_context(), but=frozenset({"cursor", "open_"}))
+    show(invocation, answer, now, explain=explain, again=again)
 
 
 def _requoted(words: tuple[str, ...]) -> list[str]:
