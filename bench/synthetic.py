@@ -8,8 +8,8 @@ from pathlib import Path
 
 import apsw
 import numpy as np
-from tests.search.conftest import local_project, write_threads
-from tests.store.conftest import NOW, add, issue
+from tests.search.harness import local_project, write_threads
+from tests.store.rows import NOW, add, issue
 
 from loreline.core.passages import embedded_text
 from loreline.embedding.embedder import BUNDLED_NAME, Vector

@@ -6,7 +6,7 @@ from tests.simulator import building
 
 from loreline.gitlab.client import GitLab
 from loreline.gitlab.connection import Connection
-from loreline.simulator import DEFAULT_TOKEN, World, running
+from loreline.simulator import DEFAULT_TOKEN, World
 
 LONGEST = 20
 """Seconds after which a test has hung."""
@@ -25,12 +25,6 @@ def world(tmp_path):
     with World.open(building.small(tmp_path / "corpus", issues=250)) as world:
         world.clock.set("2024-06-01T12:00:00Z")
         yield world
-
-
-@pytest.fixture
-def served(world):
-    with running(world) as handle:
-        yield handle
 
 
 @pytest.fixture

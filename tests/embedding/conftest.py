@@ -1,6 +1,5 @@
 import pytest
 from tests.embedding.servers import ModelServer
-from tests.faces.conftest import demo, gitlab, lore  # noqa: F401 - fixtures
 
 from loreline.embedding import choice
 from loreline.settings import Embedding

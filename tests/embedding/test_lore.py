@@ -8,7 +8,7 @@ import time
 
 import pytest
 from tests.embedding.servers import ModelServer, nobody_there
-from tests.faces.conftest import Lore
+from tests.lore import Lore
 
 from loreline.simulator import DEFAULT_TOKEN, World, running
 

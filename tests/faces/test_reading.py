@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.faces.conftest import Lore, without_colour
+from tests.lore import Lore, without_colour
 
 from loreline.simulator import DEFAULT_TOKEN, Running, edits
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.faces.conftest import Lore, without_colour
-from tests.faces.test_searching import copied, embedded_folder, prepared
+from tests.lore import Lore, copied, synced, without_colour
 
 from loreline.simulator.demo.corpus import Demo
 
@@ -17,20 +16,15 @@ SPACE = "bundled:all-MiniLM-L6-v2:384:passages-1"
 
 
 @pytest.fixture(scope="session")
-def searchable(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Lore:
-    return embedded_folder(demo, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
 def small(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Lore:
     """One small project, embedded; only to be copied."""
-    return prepared(tmp_path_factory.getbasetemp() / "small", demo, DOCS, provider="bundled")
+    return synced(tmp_path_factory.mktemp("small"), demo, DOCS)
 
 
 @pytest.fixture(scope="session")
 def bare(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Lore:
     """The same, mirrored without anything to search in; only to be copied."""
-    return prepared(tmp_path_factory.getbasetemp() / "bare", demo, DOCS, provider="bundled", sync=("--no-docs",))
+    return synced(tmp_path_factory.mktemp("bare"), demo, DOCS, "--no-docs")
 
 
 @pytest.fixture
@@ -193,12 +187,12 @@ def test_with_the_provider_none_embed_does_nothing_and_no_hint_asks_for_it(bare:
 # ── stats ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_stats_counts_what_the_mirror_holds(searchable: Lore) -> None:
-    data = searchable("-J", "stats").data
+def test_stats_counts_what_the_mirror_holds(mirrored: Lore) -> None:
+    data = mirrored("-J", "stats").data
     assert (data["faults"], data["sound"]) == (None, None)
     documents = data["stats"]["documents"]
-    assert documents["issues"] == searchable("-J", "count", "issues").data["total"]
-    assert documents["merge_requests"] == searchable("-J", "count", "mrs").data["total"]
+    assert documents["issues"] == mirrored("-J", "count", "issues").data["total"]
+    assert documents["merge_requests"] == mirrored("-J", "count", "mrs").data["total"]
     assert documents["total"] == documents["issues"] + documents["merge_requests"] + documents["discussions"]
     entities = documents["issues"] + documents["merge_requests"]
     assert data["stats"]["words"] == {"entities": entities, "threads": documents["discussions"]}
@@ -211,8 +205,8 @@ def test_stats_counts_what_the_mirror_holds(searchable: Lore) -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
-def test_the_numbers_of_stats_can_be_read_on_any_terminal(searchable: Lore, columns: int) -> None:
-    seen = without_colour(searchable.on_terminal("stats", "--check", columns=columns))
+def test_the_numbers_of_stats_can_be_read_on_any_terminal(mirrored: Lore, columns: int) -> None:
+    seen = without_colour(mirrored.on_terminal("stats", "--check", columns=columns))
     assert max(map(len, seen.splitlines())) <= columns
     assert re.search(r"^documents +162\b", seen, re.MULTILINE)
     assert re.search(r"^ *merge requests +32\b", seen, re.MULTILINE)
@@ -220,15 +214,15 @@ def test_the_numbers_of_stats_can_be_read_on_any_terminal(searchable: Lore, colu
     assert seen.count("✓ 0 ") == 10
 
 
-def test_stats_in_a_pipe_are_tab_separated_without_escapes(searchable: Lore) -> None:
-    out = searchable("stats").out
+def test_stats_in_a_pipe_are_tab_separated_without_escapes(mirrored: Lore) -> None:
+    out = mirrored("stats").out
     assert "documents\t162\t" in out
     assert f"vectors ({SPACE})\t252\t100.0%" in out
     assert "\x1b" not in out
 
 
-def test_repair_goes_with_check(searchable: Lore) -> None:
-    done = searchable("stats", "--repair")
+def test_repair_goes_with_check(mirrored: Lore) -> None:
+    done = mirrored("stats", "--repair")
     assert done.code == 2
     assert "hint: lore stats --check --repair" in done.err
 
@@ -269,8 +263,8 @@ def test_faults_are_found_and_mended(own: Lore) -> None:
     assert [one["reference"] for one in after] == [one["reference"] for one in before]
 
 
-def test_a_torn_matrix_loses_no_result_and_is_made_again(searchable: Lore, tmp_path: Path) -> None:
-    lore = copied(searchable, tmp_path / "torn")
+def test_a_torn_matrix_loses_no_result_and_is_made_again(mirrored: Lore, tmp_path: Path) -> None:
+    lore = copied(mirrored, tmp_path / "torn")
     whole = lore("search", "who may change the lookup page").out
     (file,) = (lore.folder / "mirror.db-vectors").iterdir()
     file.write_bytes(file.read_bytes()[:100])
@@ -283,15 +277,15 @@ def test_a_torn_matrix_loses_no_result_and_is_made_again(searchable: Lore, tmp_p
 # ── doctor ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_doctor_looks_at_search_even_if_gitlab_is_away(searchable: Lore) -> None:
-    robot = searchable("-J", "doctor")
+def test_doctor_looks_at_search_even_if_gitlab_is_away(mirrored: Lore) -> None:
+    robot = mirrored("-J", "doctor")
     assert robot.code == 8
     checked = {check["name"]: check for check in robot.data["checks"]}
     assert checked["embedding"]["message"] == "bundled:all-MiniLM-L6-v2, 384 dimensions"
     assert checked["search by words"]["message"] == "162 documents"
     assert checked["search by meaning"]["message"] == f"252 vectors of {SPACE}"
     assert {checked[name]["status"] for name in ("embedding", "search by words", "search by meaning")} == {"ok"}
-    done = searchable("doctor")
+    done = mirrored("doctor")
     assert done.code == 8
     assert "✓ search by words: 162 documents" in done.out
 

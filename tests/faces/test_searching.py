@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
-from tests.faces.conftest import Lore, without_colour
-from tests.search.conftest import all_found, searching
+from tests.lore import Lore, without_colour
+from tests.search.harness import all_found, searching
 
 from loreline.services.search.request import Mode
 from loreline.simulator import DEFAULT_TOKEN, World, edits, running
@@ -19,42 +18,12 @@ ADDRESS = re.compile(r"https://gitlab\.example\.com/northwind/[\w./-]+/-/(?:issu
 EVIL = "\x1b]0;owned\x07 \x1b[2J red \u202egnp.exe \x9b31m \u2066x\u2069"
 
 
-def prepared(folder: Path, demo: Demo, projects: list[str], *, provider: str, sync: tuple[str, ...] = ()) -> Lore:
-    """Mirrored once for a whole test run; whoever writes takes a copy."""
-    lore = Lore(folder, {"GITLAB_TOKEN": DEFAULT_TOKEN})
-    if folder.exists():
-        return lore
-    folder.mkdir()
-    with World.open(*demo.projects.values()) as world, running(world) as server:
-        lore.configure(server.url, projects, provider=provider)
-        done = lore("sync", "-J", *sync)
-        assert done.code == 0, done
-    return lore
-
-
-def embedded_folder(demo: Demo, factory: pytest.TempPathFactory) -> Lore:
-    return prepared(factory.getbasetemp() / "embedded", demo, list(demo.projects), provider="bundled")
-
-
-def copied(lore: Lore, folder: Path) -> Lore:
-    """A copy that a test may write to."""
-    shutil.copytree(lore.folder, folder)
-    settings = folder / "loreline.toml"
-    settings.write_text(settings.read_text().replace(str(lore.folder), str(folder)))
-    return Lore(folder, dict(lore.environ))
-
-
 @pytest.fixture(scope="session")
-def searchable(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Lore:
-    return embedded_folder(demo, tmp_path_factory)
-
-
-@pytest.fixture(scope="session")
-def everything(searchable: Lore) -> dict[str, dict]:
+def everything(mirrored: Lore) -> dict[str, dict]:
     """All issues and merge requests by their reference, as `lore list` knows them."""
     found = {}
     for what, sigil in (("issues", "#"), ("mrs", "!")):
-        for item in searchable("-J", "list", what, "-n", "1000").data["items"]:
+        for item in mirrored("-J", "list", what, "-n", "1000").data["items"]:
             found[f"{item['project']}{sigil}{item['iid']}"] = item
     return found
 
@@ -95,13 +64,13 @@ def references(lore: Lore, query: str) -> set[str]:
 
 
 @pytest.fixture(scope="session")
-def about_tokens(searchable: Lore) -> set[str]:
-    return set(found(searchable, "token"))
+def about_tokens(mirrored: Lore) -> set[str]:
+    return set(found(mirrored, "token"))
 
 
 @pytest.fixture(scope="session")
-def near_tokens(searchable: Lore) -> list[dict]:
-    return searchable("-J", "related", "!6", "-n", "10").data["related"]
+def near_tokens(mirrored: Lore) -> list[dict]:
+    return mirrored("-J", "related", "!6", "-n", "10").data["related"]
 
 
 def is_safe(text: str) -> bool:
@@ -122,8 +91,8 @@ def is_safe(text: str) -> bool:
         ("harbor/identity/session.py", "!11"),
     ],
 )
-def test_sentences_and_identifiers_find_what_is_about_them(searchable: Lore, question: str, reference: str) -> None:
-    assert f"northwind/harbor{reference}" in found(searchable, question, mode="hybrid", limit=3)
+def test_sentences_and_identifiers_find_what_is_about_them(mirrored: Lore, question: str, reference: str) -> None:
+    assert f"northwind/harbor{reference}" in found(mirrored, question, mode="hybrid", limit=3)
 
 
 @pytest.mark.parametrize(
@@ -136,60 +105,58 @@ def test_sentences_and_identifiers_find_what_is_about_them(searchable: Lore, que
         ("https://gitlab.example.com/northwind/harbor/-/merge_requests/8", "northwind/harbor!8"),
     ],
 )
-def test_what_the_query_names_comes_first(searchable: Lore, named: str, reference: str) -> None:
-    first = searchable("-J", "search", named, "--mode", "lexical").data["results"][0]
+def test_what_the_query_names_comes_first(mirrored: Lore, named: str, reference: str) -> None:
+    first = mirrored("-J", "search", named, "--mode", "lexical").data["results"][0]
     assert (first["reference"], first["exact"]) == (reference, True)
 
 
-def test_an_address_of_a_note_shows_that_note(searchable: Lore) -> None:
+def test_an_address_of_a_note_shows_that_note(mirrored: Lore) -> None:
     address = "https://gitlab.example.com/northwind/harbor/-/merge_requests/6"
-    threads = searchable("-J", "show", "!6").data["threads"]
+    threads = mirrored("-J", "show", "!6").data["threads"]
     note = next(note for thread in threads for note in thread["notes"] if "no idea. will count" in note["body"])
-    first = searchable("-J", "search", note["web_url"], "--mode", "lexical", "--group").data["results"][0]
+    first = mirrored("-J", "search", note["web_url"], "--mode", "lexical", "--group").data["results"][0]
     assert first["snippet"]["url"] == note["web_url"] == f"{address}#note_{first['snippet']['note_id']}"
     assert "will count once it's out" in first["snippet"]["text"]
 
 
-def test_a_minus_and_a_plus_share_the_results_between_them(searchable: Lore, about_tokens: set[str]) -> None:
-    without = set(found(searchable, "token -refresh"))
-    required = set(found(searchable, "token +refresh"))
+def test_a_minus_and_a_plus_share_the_results_between_them(mirrored: Lore, about_tokens: set[str]) -> None:
+    without = set(found(mirrored, "token -refresh"))
+    required = set(found(mirrored, "token +refresh"))
     assert without
     assert required
     assert without | required == about_tokens
     assert not without & required
 
 
-def test_a_phrase_has_to_stand_there_as_it_is(searchable: Lore) -> None:
-    phrase = found(searchable, '"refresh token"')
+def test_a_phrase_has_to_stand_there_as_it_is(mirrored: Lore) -> None:
+    phrase = found(mirrored, '"refresh token"')
     assert phrase
-    assert set(phrase) < set(found(searchable, "+refresh +token"))
-    assert found(searchable, '"token refresh cookie deploy"') == []
+    assert set(phrase) < set(found(mirrored, "+refresh +token"))
+    assert found(mirrored, '"token refresh cookie deploy"') == []
     # The shell takes the quotes away; an argument with a space among others is still a phrase.
-    assert set(found(searchable, "people", "refresh token")) == set(phrase)
+    assert set(found(mirrored, "people", "refresh token")) == set(phrase)
 
 
-def test_a_star_stands_for_the_rest_of_a_word(searchable: Lore) -> None:
-    assert set(found(searchable, "postg*")) >= set(found(searchable, "postgres")) != set()
-    assert found(searchable, "postg") == []
+def test_a_star_stands_for_the_rest_of_a_word(mirrored: Lore) -> None:
+    assert set(found(mirrored, "postg*")) >= set(found(mirrored, "postgres")) != set()
+    assert found(mirrored, "postg") == []
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "lexical", "semantic"])
-def test_every_mode_answers_and_says_which_it_was(searchable: Lore, mode: str) -> None:
+def test_every_mode_answers_and_says_which_it_was(mirrored: Lore, mode: str) -> None:
     parts = {"hybrid": {"words", "opening", "passage"}, "lexical": {"words"}, "semantic": {"opening", "passage"}}
-    data = searchable("-J", "search", "access token", "--mode", mode, "-n", "5", "--group", "--explain").data
+    data = mirrored("-J", "search", "access token", "--mode", mode, "-n", "5", "--group", "--explain").data
     assert data["mode"] == mode
     assert len(data["results"]) == 5
     assert set(data["results"][0]["explain"]) == parts[mode]
 
 
-def test_fts5_expressions_are_taken_as_they_are_in_raw_mode(searchable: Lore) -> None:
+def test_fts5_expressions_are_taken_as_they_are_in_raw_mode(mirrored: Lore) -> None:
     raw = ("--fts-mode", "raw")
-    redis = found(searchable, "redis", *raw)
-    assert (
-        set(found(searchable, "cache AND redis", *raw)) == set(found(searchable, "cache", *raw)) & set(redis) != set()
-    )
-    assert "northwind/harbor!6" in found(searchable, "title: rotate", *raw)
-    assert found(searchable, "redis", *raw, "-t", "mr") == [one for one in redis if "!" in one]
+    redis = found(mirrored, "redis", *raw)
+    assert set(found(mirrored, "cache AND redis", *raw)) == set(found(mirrored, "cache", *raw)) & set(redis) != set()
+    assert "northwind/harbor!6" in found(mirrored, "title: rotate", *raw)
+    assert found(mirrored, "redis", *raw, "-t", "mr") == [one for one in redis if "!" in one]
 
 
 # ── filters ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -221,30 +188,30 @@ def test_fts5_expressions_are_taken_as_they_are_in_raw_mode(searchable: Lore) ->
     ],
 )
 def test_a_filter_keeps_what_it_says_as_an_option_and_in_the_query(
-    searchable: Lore, everything: dict[str, dict], about_tokens: set[str], options: tuple[str, ...], query: str, keeps
+    mirrored: Lore, everything: dict[str, dict], about_tokens: set[str], options: tuple[str, ...], query: str, keeps
 ) -> None:
     expected = {reference for reference, item in everything.items() if keeps(item)}
     assert expected
-    assert references(searchable, query) == expected
-    assert set(found(searchable, "token", *options)) == expected & about_tokens
+    assert references(mirrored, query) == expected
+    assert set(found(mirrored, "token", *options)) == expected & about_tokens
 
 
-def test_by_default_all_entities_match_no_filter(searchable: Lore, everything: dict[str, dict]) -> None:
-    assert set(found(searchable, "--after", "20y")) == set(everything)
-    assert set(found(searchable, "before:yesterday")) == set(everything)
-    assert found(searchable, "token", "--after", "2w") == []
+def test_by_default_all_entities_match_no_filter(mirrored: Lore, everything: dict[str, dict]) -> None:
+    assert set(found(mirrored, "--after", "20y")) == set(everything)
+    assert set(found(mirrored, "before:yesterday")) == set(everything)
+    assert found(mirrored, "token", "--after", "2w") == []
 
 
-def test_a_path_is_a_file_or_all_below_a_folder(searchable: Lore) -> None:
-    file = found(searchable, "--path", "harbor/auth.py")
-    folder = found(searchable, "path:harbor/")
+def test_a_path_is_a_file_or_all_below_a_folder(mirrored: Lore) -> None:
+    file = found(mirrored, "--path", "harbor/auth.py")
+    folder = found(mirrored, "path:harbor/")
     assert "northwind/harbor!6" in file
     assert set(file) < set(folder)
-    assert found(searchable, "--path", "harbor") == []
+    assert found(mirrored, "--path", "harbor") == []
 
 
-def test_threads_can_be_asked_for_and_are_judged_by_who_began_them(searchable: Lore) -> None:
-    results = searchable("-J", "search", "token", "-t", "discussion", "-A", "priya", "-n", "100").data["results"]
+def test_threads_can_be_asked_for_and_are_judged_by_who_began_them(mirrored: Lore) -> None:
+    results = mirrored("-J", "search", "token", "-t", "discussion", "-A", "priya", "-n", "100").data["results"]
     assert results
     for one in results:
         assert (one["type"], one["author"]) == ("discussion", "priya")
@@ -256,14 +223,14 @@ def test_threads_can_be_asked_for_and_are_judged_by_who_began_them(searchable: L
 
 
 @pytest.mark.parametrize("words", [(), ("--group", "--sort", "oldest")])
-def test_pages_together_give_each_result_once(searchable: Lore, words: tuple[str, ...]) -> None:
+def test_pages_together_give_each_result_once(mirrored: Lore, words: tuple[str, ...]) -> None:
     asked = ("-J", "search", "--mode", "lexical", "token", *words)
-    whole = [one["document_id"] for one in searchable(*asked, "-n", "100").data["results"]]
+    whole = [one["document_id"] for one in mirrored(*asked, "-n", "100").data["results"]]
     size = len(whole) // 3 + 1
     paged: list[int] = []
     cursor: tuple[str, ...] = ()
     for _ in range(3):
-        answer = searchable(*asked, "-n", str(size), *cursor).answer
+        answer = mirrored(*asked, "-n", str(size), *cursor).answer
         paged += [one["document_id"] for one in answer["data"]["results"]]
         assert answer["meta"]["truncated"] is (answer["data"]["next_cursor"] is not None)
         cursor = ("--cursor", answer["data"]["next_cursor"])
@@ -273,28 +240,28 @@ def test_pages_together_give_each_result_once(searchable: Lore, words: tuple[str
 
 
 @pytest.mark.parametrize("span", ["20y", "2023-01-01"])
-def test_a_cursor_goes_on_whatever_way_a_date_was_given(searchable: Lore, span: str) -> None:
+def test_a_cursor_goes_on_whatever_way_a_date_was_given(mirrored: Lore, span: str) -> None:
     asked = ("-J", "search", "--mode", "lexical", "token", "-n", "2", "--after", span)
-    first = searchable(*asked).data
-    second = searchable(*asked, "--cursor", first["next_cursor"]).data
+    first = mirrored(*asked).data
+    second = mirrored(*asked, "--cursor", first["next_cursor"]).data
     ids = [one["document_id"] for page in (first, second) for one in page["results"]]
     assert len(set(ids)) == 4
 
 
-def test_a_person_can_go_on_with_the_cursor_that_is_told(searchable: Lore) -> None:
+def test_a_person_can_go_on_with_the_cursor_that_is_told(mirrored: Lore) -> None:
     asked = ("search", "token", "-n", "2", "--mode", "lexical")
-    first = searchable(*asked)
+    first = mirrored(*asked)
     cursor = re.search(r"the next page: --cursor (\S+)", first.err)
     assert cursor is not None, first
-    second = searchable(*asked, "--cursor", cursor[1])
+    second = mirrored(*asked, "--cursor", cursor[1])
     assert second.code == 0, second
     assert not set(first.out.splitlines()) & set(second.out.splitlines())
-    assert searchable(*asked, "-q").err == ""
+    assert mirrored(*asked, "-q").err == ""
 
 
 @pytest.mark.parametrize("order", ["newest", "oldest"])
-def test_results_can_be_ordered_by_the_time_of_their_last_change(searchable: Lore, order: str) -> None:
-    results = searchable("-J", "search", "refresh token", "--sort", order, "-n", "50").data["results"]
+def test_results_can_be_ordered_by_the_time_of_their_last_change(mirrored: Lore, order: str) -> None:
+    results = mirrored("-J", "search", "refresh token", "--sort", order, "-n", "50").data["results"]
     times = [one["updated_at"] for one in results]
     assert len(times) > 3
     assert times == sorted(times, reverse=order == "newest")
@@ -335,20 +302,20 @@ def test_results_can_be_ordered_by_the_time_of_their_last_change(searchable: Lor
     ],
 )
 def test_what_cannot_be_answered_says_why_and_what_to_do(
-    searchable: Lore, words: tuple[str, ...], code: int, told: str
+    mirrored: Lore, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    done = searchable("search", *words)
+    done = mirrored("search", *words)
     assert done.code == code, done
     assert told in done.err
     assert done.err.count("error: ") == done.err.count("hint: ") == 1
     assert done.out == ""
 
 
-def test_a_cursor_of_another_question_is_refused(searchable: Lore) -> None:
+def test_a_cursor_of_another_question_is_refused(mirrored: Lore) -> None:
     asked = ("search", "--mode", "lexical", "-n", "2")
-    cursor = searchable("-J", *asked, "token").data["next_cursor"]
+    cursor = mirrored("-J", *asked, "token").data["next_cursor"]
     for other in (("session",), ("token", "--sort", "newest", "-s", "closed")):
-        done = searchable("-J", *asked, *other, "--cursor", cursor)
+        done = mirrored("-J", *asked, *other, "--cursor", cursor)
         assert done.code == 13, other
         assert done.answer["error"]["code"] == "invalid_value"
 
@@ -357,8 +324,8 @@ def test_a_cursor_of_another_question_is_refused(searchable: Lore) -> None:
     ("words", "code"),
     [(("x", "-s", "opne"), "invalid_value"), (("x", "-p", "no/such"), "not_found"), (("-x",), "usage")],
 )
-def test_robots_get_errors_as_answers_and_nothing_beside(searchable: Lore, words: tuple[str, ...], code: str) -> None:
-    done = searchable("-J", "search", *words)
+def test_robots_get_errors_as_answers_and_nothing_beside(mirrored: Lore, words: tuple[str, ...], code: str) -> None:
+    done = mirrored("-J", "search", *words)
     assert done.err == ""
     assert done.answer["ok"] is False
     assert done.answer["error"]["code"] == code
@@ -380,36 +347,36 @@ def test_without_a_database_it_says_to_sync_and_makes_none(lore: Lore, words: tu
 # ── nothing found ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_misspelt_word_gets_its_nearest_spelling_to_paste(searchable: Lore) -> None:
-    done = searchable("search", "sesions", "--mode", "lexical")
+def test_a_misspelt_word_gets_its_nearest_spelling_to_paste(mirrored: Lore) -> None:
+    done = mirrored("search", "sesions", "--mode", "lexical")
     assert (done.code, done.out) == (0, "")
     assert "nothing found for 'sesions' (lexical search)" in done.err
     assert re.search(r"no text has the word 'sesions': did you mean 'sessions?'\?", done.err)
     (pasted,) = [line.split() for line in done.err.splitlines() if line.startswith("  lore ")]
     assert pasted[:2] == ["lore", "search"]
-    assert "northwind/harbor#6" in found(searchable, *pasted[2:])
+    assert "northwind/harbor#6" in found(mirrored, *pasted[2:])
 
 
-def test_the_rest_of_the_query_and_its_options_stay_in_what_is_suggested(searchable: Lore) -> None:
+def test_the_rest_of_the_query_and_its_options_stay_in_what_is_suggested(mirrored: Lore) -> None:
     asked = 'refesh "access token" -it\'s author:priya'
-    (suggestion,) = searchable("-J", "search", asked, "--mode", "lexical").data["suggestions"]
+    (suggestion,) = mirrored("-J", "search", asked, "--mode", "lexical").data["suggestions"]
     assert suggestion["query"] == asked.replace("refesh", "refresh")
     options = ["--mode", "lexical", "--label", "it's me", "--label", "auth", "--no-group"]
-    told = searchable("search", asked, *options).err
+    told = mirrored("search", asked, *options).err
     (line,) = [line for line in told.splitlines() if line.startswith("  lore ")]
     assert shlex.split(line) == ["lore", "search", suggestion["query"], *options]
 
 
 def test_the_filters_that_cost_the_results_are_named_with_what_there_would_be(
-    searchable: Lore, about_tokens: set[str]
+    mirrored: Lore, about_tokens: set[str]
 ) -> None:
     lexical = ("search", "token", "--mode", "lexical")
-    done = searchable(*lexical, "-t", "issue", "-s", "merged")
+    done = mirrored(*lexical, "-t", "issue", "-s", "merged")
     assert (done.code, done.out) == (0, "")
-    issues, merged = len(found(searchable, "token", "-t", "issue")), len(found(searchable, "token", "-s", "merged"))
+    issues, merged = len(found(mirrored, "token", "-t", "issue")), len(found(mirrored, "token", "-s", "merged"))
     assert f"without state there are {issues}" in done.err
     assert f"without type there are {merged}" in done.err
-    data = searchable("-J", *lexical, "--group", "-l", "no-such-label").data
+    data = mirrored("-J", *lexical, "--group", "-l", "no-such-label").data
     assert data["suggestions"] == [
         {"text": "there is no label 'no-such-label'", "query": None, "without": None, "found": None},
         {"text": f"without label there are {len(about_tokens)}", "query": None, "without": "label",
@@ -418,8 +385,8 @@ def test_the_filters_that_cost_the_results_are_named_with_what_there_would_be(
 
 
 @pytest.mark.parametrize("query", ["日本語", '()*"^:-+', "x" * 3000, "std::vector"])
-def test_any_text_is_a_query_and_none_is_an_error(searchable: Lore, query: str) -> None:
-    done = searchable("-J", "search", "--mode", "lexical", "--", query)
+def test_any_text_is_a_query_and_none_is_an_error(mirrored: Lore, query: str) -> None:
+    done = mirrored("-J", "search", "--mode", "lexical", "--", query)
     assert done.code == 0, done
     assert done.data["query"] == query
 
@@ -430,11 +397,11 @@ def test_any_text_is_a_query_and_none_is_an_error(searchable: Lore, query: str) 
 @pytest.mark.parametrize("columns", [60, 80, 200])
 @pytest.mark.parametrize("words", [("--explain",), ("-t", "discussion")])
 def test_results_fit_the_terminal_and_their_addresses_stay_whole(
-    searchable: Lore, columns: int, words: tuple[str, ...]
+    mirrored: Lore, columns: int, words: tuple[str, ...]
 ) -> None:
     asked = ("search", "refresh token in the tunnel", "-n", "6", "--mode", "lexical", *words)
-    results = searchable("-J", *asked, "--group").data["results"]
-    seen = without_colour(searchable.on_terminal(*asked, columns=columns))
+    results = mirrored("-J", *asked, "--group").data["results"]
+    seen = without_colour(mirrored.on_terminal(*asked, columns=columns))
     rows = [line for line in seen.splitlines() if "--cursor" not in line and not ADDRESS.search(line)]
     assert max(map(len, rows)) <= columns
     together = re.sub(r"\s+", "", seen)
@@ -444,16 +411,16 @@ def test_results_fit_the_terminal_and_their_addresses_stay_whole(
         assert one["snippet"]["url"] in together
 
 
-def test_a_terminal_shows_state_author_labels_and_the_words_that_matched(searchable: Lore) -> None:
-    seen = searchable.on_terminal("search", "tunnel", "-n", "3", "--mode", "lexical", columns=200)
+def test_a_terminal_shows_state_author_labels_and_the_words_that_matched(mirrored: Lore) -> None:
+    seen = mirrored.on_terminal("search", "tunnel", "-n", "3", "--mode", "lexical", columns=200)
     assert re.search(r"\x1b\[1;33mtunnel", seen)
     plain = without_colour(seen)
     assert re.search(r"^ 1  [#!]\d+  \S", plain, re.MULTILINE)
     assert re.search(r"(issue|merge request) · (opened|closed|merged) · @\w+ · \d+ \w+ ago", plain)
 
 
-def test_the_passage_that_says_it_is_shown_even_if_it_is_a_comment(searchable: Lore) -> None:
-    results = searchable("-J", "search", "tunnel", "--mode", "lexical", "--group").data["results"]
+def test_the_passage_that_says_it_is_shown_even_if_it_is_a_comment(mirrored: Lore) -> None:
+    results = mirrored("-J", "search", "tunnel", "--mode", "lexical", "--group").data["results"]
     shown = {one["reference"]: one["snippet"] for one in results}
     said = shown["northwind/harbor#31"]
     assert "lost answers in tunnels" in said["text"]
@@ -461,27 +428,27 @@ def test_the_passage_that_says_it_is_shown_even_if_it_is_a_comment(searchable: L
     assert all(one["marks"] for one in shown.values())
 
 
-def test_threads_stand_under_their_entity_or_by_themselves(searchable: Lore) -> None:
+def test_threads_stand_under_their_entity_or_by_themselves(mirrored: Lore) -> None:
     asked = ("search", "answer lost in a tunnel", "--mode", "lexical")
-    grouped = searchable("-J", *asked, "--group").data["results"]
+    grouped = mirrored("-J", *asked, "--group").data["results"]
     assert {one["type"] for one in grouped} <= {"issue", "merge_request"}
     threads = [thread for one in grouped for thread in one["threads"]]
     assert threads
     assert all(thread["snippet"]["url"].endswith(f"#note_{thread['snippet']['note_id']}") for thread in threads)
-    apart = searchable("-J", *asked).data["results"]
+    apart = mirrored("-J", *asked).data["results"]
     assert "discussion" in {one["type"] for one in apart}
     assert all(one["threads"] == [] for one in apart)
-    assert "    thread · " in without_colour(searchable.on_terminal(*asked, "--no-group"))
-    seen = without_colour(searchable.on_terminal(*asked))
+    assert "    thread · " in without_colour(mirrored.on_terminal(*asked, "--no-group"))
+    seen = without_colour(mirrored.on_terminal(*asked))
     assert "    thread · " not in seen
     assert "└ @" in seen
 
 
-def test_a_pipe_gets_whole_tab_separated_lines_without_escapes(searchable: Lore) -> None:
-    done = searchable("search", "refresh token", "-n", "7", "--explain")
+def test_a_pipe_gets_whole_tab_separated_lines_without_escapes(mirrored: Lore) -> None:
+    done = mirrored("search", "refresh token", "-n", "7", "--explain")
     lines = [line.split("\t") for line in done.out.splitlines()]
     assert len(lines) == 7
-    results = searchable("-J", "search", "refresh token", "-n", "7", "--group").data["results"]
+    results = mirrored("-J", "search", "refresh token", "-n", "7", "--group").data["results"]
     for cells, one in zip(lines, results, strict=True):
         assert cells[:6] == [
             one["reference"], one["type"], one["title"], one["state"], one["author"], one["updated_at"]
@@ -493,27 +460,27 @@ def test_a_pipe_gets_whole_tab_separated_lines_without_escapes(searchable: Lore)
     assert "\x1b" not in done.out + done.err
 
 
-def test_scores_go_from_0_to_1_best_first(searchable: Lore) -> None:
-    scores = [one["score"] for one in searchable("-J", "search", "redirect author:priya label:bug").data["results"]]
+def test_scores_go_from_0_to_1_best_first(mirrored: Lore) -> None:
+    scores = [one["score"] for one in mirrored("-J", "search", "redirect author:priya label:bug").data["results"]]
     assert scores == sorted(scores, reverse=True)
     assert 0 <= min(scores) <= max(scores) <= 1
-    assert "\t-0.0" not in searchable("search", "redirect author:priya label:bug").out
+    assert "\t-0.0" not in mirrored("search", "redirect author:priya label:bug").out
 
 
-def test_shares_explain_the_score(searchable: Lore) -> None:
-    results = searchable("-J", "search", "refresh token", "--explain").data["results"]
+def test_shares_explain_the_score(mirrored: Lore) -> None:
+    results = mirrored("-J", "search", "refresh token", "--explain").data["results"]
     for one in results:
         assert abs(sum(part["share"] for part in one["explain"].values()) - one["score"]) < 0.001
         assert all(set(part) == {"rank", "score", "share"} for part in one["explain"].values())
-    assert "explain" not in searchable("-J", "search", "refresh token", "-n", "1").data["results"][0]
+    assert "explain" not in mirrored("-J", "search", "refresh token", "-n", "1").data["results"][0]
     assert re.search(
         r"0\.\d{3} = opening 0\.\d{3} \(#\d+, \d\.\d\d\) \+ ",
-        without_colour(searchable.on_terminal("search", "refresh token", "-n", "1", "--explain", columns=200)),
+        without_colour(mirrored.on_terminal("search", "refresh token", "-n", "1", "--explain", columns=200)),
     )
 
 
-def test_the_robot_answer_has_the_documented_shape(searchable: Lore) -> None:
-    done = searchable("-J", "search", "refresh token", "-n", "2")
+def test_the_robot_answer_has_the_documented_shape(mirrored: Lore) -> None:
+    done = mirrored("-J", "search", "refresh token", "-n", "2")
     assert done.out.count("\n") == 1
     assert done.err == ""
     assert set(done.answer["meta"]) == {"elapsed_ms", "warnings", "truncated"}
@@ -527,31 +494,31 @@ def test_the_robot_answer_has_the_documented_shape(searchable: Lore) -> None:
         assert one["created_at"].endswith("Z")
 
 
-def test_marks_are_the_places_of_the_words(searchable: Lore) -> None:
-    results = searchable("-J", "search", "refresh", "--mode", "lexical").data["results"]
+def test_marks_are_the_places_of_the_words(mirrored: Lore) -> None:
+    results = mirrored("-J", "search", "refresh", "--mode", "lexical").data["results"]
     marked = [one["snippet"]["text"][start:end].lower() for one in results for start, end in one["snippet"]["marks"]]
     assert marked
     assert {word[:7] for word in marked} == {"refresh"}
 
 
-def test_what_is_confidential_is_marked(searchable: Lore) -> None:
-    seen = without_colour(searchable.on_terminal("search", "#13", "--mode", "lexical", "-n", "3"))
+def test_what_is_confidential_is_marked(mirrored: Lore) -> None:
+    seen = without_colour(mirrored.on_terminal("search", "#13", "--mode", "lexical", "-n", "3"))
     entries = re.split(r"^ ?\d+  (?=[#!])", seen, flags=re.MULTILINE)[1:]
     assert entries[0].startswith("#13")
     assert [" · confidential" in entry for entry in entries] == [True, *[False] * (len(entries) - 1)]
     assert len(entries) > 1
-    results = searchable("-J", "search", "author:priya", "-t", "issue").data["results"]
+    results = mirrored("-J", "search", "author:priya", "-t", "issue").data["results"]
     assert {one["reference"] for one in results if one["confidential"]} == {"northwind/harbor#13"}
 
 
 # ── opening ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_open_hands_the_very_note_to_the_browser(searchable: Lore, tmp_path: Path) -> None:
+def test_open_hands_the_very_note_to_the_browser(mirrored: Lore, tmp_path: Path) -> None:
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> "{tmp_path}/opened"\n')
     browser.chmod(0o755)
-    lore = Lore(searchable.folder, searchable.environ | {"BROWSER": str(browser)})
+    lore = Lore(mirrored.folder, mirrored.environ | {"BROWSER": str(browser)})
     asked = ("search", "token", "--mode", "lexical", "-t", "discussion")
     expected = lore("-J", *asked).data["results"][1]["snippet"]["url"]
     assert "#note_" in expected
@@ -561,8 +528,8 @@ def test_open_hands_the_very_note_to_the_browser(searchable: Lore, tmp_path: Pat
     assert (tmp_path / "opened").read_text().splitlines() == [expected] * 2
 
 
-def test_open_of_nothing_found_says_so(searchable: Lore) -> None:
-    done = searchable("search", "xyzzyqwert", "--open", "1", "--mode", "lexical")
+def test_open_of_nothing_found_says_so(mirrored: Lore) -> None:
+    done = mirrored("search", "xyzzyqwert", "--open", "1", "--mode", "lexical")
     assert done.code == 13
     assert "none was found" in done.err
 
@@ -593,15 +560,15 @@ def test_what_was_asked_cannot_drive_the_terminal_either(hostile: Lore, words: t
 # ── related ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_related_marks_what_is_linked(searchable: Lore) -> None:
-    data = searchable("-J", "related", "!6", "-n", "60").data
+def test_related_marks_what_is_linked(mirrored: Lore) -> None:
+    data = mirrored("-J", "related", "!6", "-n", "60").data
     assert data["reference"] == "northwind/harbor!6"
     linked = {one["reference"]: one["linked"] for one in data["related"]}
     assert "northwind/harbor!6" not in linked
     assert linked["northwind/harbor#6"] == linked["northwind/harbor#8"] == linked["northwind/harbor#3"] == "closes"
     assert linked["northwind/harbor!8"] == "mentioned by"
     assert None in linked.values()
-    back = {one["reference"]: one["linked"] for one in searchable("-J", "related", "#6", "-n", "60").data["related"]}
+    back = {one["reference"]: one["linked"] for one in mirrored("-J", "related", "#6", "-n", "60").data["related"]}
     assert back["northwind/harbor!6"] == "closed by"
     assert back["northwind/harbor#3"] == "related"
     assert set(linked.values()) | set(back.values()) <= {
@@ -609,8 +576,8 @@ def test_related_marks_what_is_linked(searchable: Lore) -> None:
     }  # fmt: skip
 
 
-def test_related_gives_the_nearest_first_with_the_documented_fields(searchable: Lore) -> None:
-    data = searchable("-J", "related", "issue", "9", "-p", "northwind/harbor", "-n", "8", "--explain").data
+def test_related_gives_the_nearest_first_with_the_documented_fields(mirrored: Lore) -> None:
+    data = mirrored("-J", "related", "issue", "9", "-p", "northwind/harbor", "-n", "8", "--explain").data
     scores = [one["score"] for one in data["related"]]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 8
@@ -623,8 +590,8 @@ def test_related_gives_the_nearest_first_with_the_documented_fields(searchable: 
     assert "northwind/harbor!8" in {one["reference"] for one in data["related"][:3]}
 
 
-def test_related_takes_the_filters_of_search(searchable: Lore, everything: dict[str, dict]) -> None:
-    related = searchable("-J", "related", "#6", "-n", "100", "-t", "issue", "-l", "auth").data["related"]
+def test_related_takes_the_filters_of_search(mirrored: Lore, everything: dict[str, dict]) -> None:
+    related = mirrored("-J", "related", "#6", "-n", "100", "-t", "issue", "-l", "auth").data["related"]
     assert {one["reference"] for one in related} == {
         reference
         for reference, item in everything.items()
@@ -633,8 +600,8 @@ def test_related_takes_the_filters_of_search(searchable: Lore, everything: dict[
 
 
 @pytest.mark.parametrize("kind", ["discussion", "threads"])
-def test_related_says_that_threads_are_not_compared(searchable: Lore, kind: str) -> None:
-    done = searchable("related", "#6", "-t", kind)
+def test_related_says_that_threads_are_not_compared(mirrored: Lore, kind: str) -> None:
+    done = mirrored("related", "#6", "-t", kind)
     assert done.code == 13, done
     assert "hint: --type issue" in done.err
 
@@ -651,9 +618,9 @@ def test_related_says_that_threads_are_not_compared(searchable: Lore, kind: str)
     ],
 )
 def test_related_says_what_is_wrong_and_what_to_do(
-    searchable: Lore, words: tuple[str, ...], code: int, told: str
+    mirrored: Lore, words: tuple[str, ...], code: int, told: str
 ) -> None:
-    done = searchable("related", *words)
+    done = mirrored("related", *words)
     assert done.code == code, done
     assert told in done.err
     assert "hint: " in done.err
@@ -661,9 +628,9 @@ def test_related_says_what_is_wrong_and_what_to_do(
 
 @pytest.mark.parametrize(("columns", "words"), [(60, ()), (80, ()), (80, ("--explain",)), (200, ("--explain",))])
 def test_the_table_of_related_fits_and_keeps_references_and_scores(
-    searchable: Lore, near_tokens: list[dict], columns: int, words: tuple[str, ...]
+    mirrored: Lore, near_tokens: list[dict], columns: int, words: tuple[str, ...]
 ) -> None:
-    seen = without_colour(searchable.on_terminal("related", "!6", "-n", "10", *words, columns=columns))
+    seen = without_colour(mirrored.on_terminal("related", "!6", "-n", "10", *words, columns=columns))
     header, _, *rows = seen.splitlines()
     assert header.startswith("nearest to northwind/harbor!6, Rotate refresh tokens")
     assert max(map(len, rows)) <= columns
@@ -672,8 +639,8 @@ def test_the_table_of_related_fits_and_keeps_references_and_scores(
         assert re.search(rf"\b{one['score']:.2f}\b", row), row
 
 
-def test_related_in_a_pipe_has_whole_references_and_times(searchable: Lore, near_tokens: list[dict]) -> None:
-    lines = [line.split("\t") for line in searchable("related", "!6", "-n", "10").out.splitlines()]
+def test_related_in_a_pipe_has_whole_references_and_times(mirrored: Lore, near_tokens: list[dict]) -> None:
+    lines = [line.split("\t") for line in mirrored("related", "!6", "-n", "10").out.splitlines()]
     assert [cells[:3] for cells in lines] == [
         [one["reference"], one["title"], one["linked"] or ""] for one in near_tokens
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 import tomllib
 
-from tests.faces.conftest import Lore
+from tests.lore import Lore
 
 from loreline.simulator import Running
 

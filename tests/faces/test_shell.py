@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.faces.conftest import Lore
+from tests.lore import Lore
 
 from loreline.__main__ import help_page
 from loreline.faces.cli.main import COMMANDS, run

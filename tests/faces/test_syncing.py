@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.faces.conftest import Lore, without_colour
+from tests.lore import Lore, without_colour
 
 from loreline.simulator import Fault, Running, edits
 

@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 from bench.evaluation import golden
 from bench.evaluation.judging import marks
-from tests.search.conftest import searching
+from tests.search.harness import searching
 
 from loreline.core.documents import SourceType
 from loreline.core.entities import Kind
@@ -22,8 +22,8 @@ HARBOR = "northwind/harbor"
 
 
 @pytest.fixture(scope="module")
-def session(demo_mirror, model):
-    with searching(demo_mirror, model) as session:
+def session(mirrored, model):
+    with searching(mirrored.folder / "mirror.db", model) as session:
         yield session
 
 
@@ -111,8 +111,8 @@ class Broken:
         pass
 
 
-def test_without_its_embedder_a_search_goes_by_words_and_says_so(demo_mirror):
-    session = Session(demo_mirror, lambda _name: Broken())
+def test_without_its_embedder_a_search_goes_by_words_and_says_so(mirrored):
+    session = Session(mirrored.folder / "mirror.db", lambda _name: Broken())
     answer = ask(session, "deadlock in a migration")
     assert answer.mode is Mode.LEXICAL
     assert "it has gone" in answer.warnings[0]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
-from tests.search.conftest import NOW, all_found, embed_all, follow_all, local_project, opened, searching, write_threads
-from tests.store.conftest import add, issue, request
+from tests.search.harness import NOW, all_found, embed_all, follow_all, local_project, opened, searching, write_threads
+from tests.store.rows import add, issue, request
 
 from loreline.core.documents import SourceType
 from loreline.core.entities import FileChange, Milestone, User

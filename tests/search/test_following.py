@@ -1,7 +1,7 @@
 """Documents, words and vectors follow what is mirrored, and nothing is made twice."""
 
 import pytest
-from tests.search.conftest import WRITTEN, Mirror, differences
+from tests.search.harness import WRITTEN, Mirror, differences
 
 from loreline.core.documents import SourceType
 from loreline.core.query import Filters

@@ -1,8 +1,8 @@
 """Whatever is typed into a search, it answers or says in words why it can't."""
 
 import pytest
-from tests.search.conftest import searching
 from tests.search.fuzz import Fuzz
+from tests.search.harness import searching
 
 from loreline.services.search import asking
 
@@ -11,8 +11,8 @@ QUERIES = 400
 
 
 @pytest.fixture(scope="module")
-def session(demo_mirror, model):
-    with searching(demo_mirror, model) as session:
+def session(mirrored, model):
+    with searching(mirrored.folder / "mirror.db", model) as session:
         yield session
 
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from tests.integration.harness import alive, children, query, until
-from tests.search.conftest import RULES, Mirror, contents, differences, opened, search
+from tests.search.harness import RULES, Mirror, contents, differences, opened, search
 
 from loreline.errors import EmbedderUnavailable, NotFound
 from loreline.services.search import checking

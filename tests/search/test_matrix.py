@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 from tests.integration.harness import ROOT
-from tests.search.conftest import (
+from tests.search.harness import (
     NOW,
     RULES,
     embed_all,
@@ -22,7 +22,7 @@ from tests.search.conftest import (
     searching,
     write_threads,
 )
-from tests.store.conftest import add, issue
+from tests.store.rows import add, issue
 
 from loreline.core.entities import Kind
 from loreline.embedding import onnx

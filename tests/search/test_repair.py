@@ -4,9 +4,9 @@ import shutil
 import time
 
 import pytest
-from tests.faces.conftest import Lore
 from tests.integration.harness import query
-from tests.search.conftest import RULES, Mirror, contents, differences, opened, search
+from tests.lore import Lore
+from tests.search.harness import RULES, Mirror, contents, differences, opened, search
 
 from loreline.core.entities import Kind
 from loreline.core.times import DAY

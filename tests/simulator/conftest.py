@@ -1,6 +1,3 @@
-import os
-from pathlib import Path
-
 import httpx2
 import pytest
 from tests.simulator import building
@@ -28,13 +25,3 @@ def client(served):
         base_url=served.url, headers={"PRIVATE-TOKEN": DEFAULT_TOKEN}, timeout=10, trust_env=False
     ) as client:
         yield client
-
-
-@pytest.fixture(scope="session")
-def shared():
-    """The folder with contracts and histories beside the checkout."""
-    root = Path(__file__).resolve().parents[2]
-    folder = Path(os.environ.get("LORELINE_SHARED", root.parent / "shared"))
-    if not (folder / "contract").is_dir():
-        pytest.skip(f"no contracts and histories at {folder}; set LORELINE_SHARED")
-    return folder

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.conftest import add_project
+from tests.store.rows import add_project
 
 from loreline.core.entities import Kind
 from loreline.store import cursors

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.store.conftest import NOW
+from tests.store.rows import NOW
 
 from loreline.store import lease
 from loreline.store.lease import DEAD_AFTER_MS, HEARTBEAT_MS, Lease, Owner

@@ -5,7 +5,7 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.conftest import NOW, add_project
+from tests.store.rows import NOW, add_project
 
 from loreline.store import payloads
 

@@ -1,7 +1,7 @@
 """The queue of dependents: nothing is lost, nothing is done twice, nothing is tried too soon."""
 
 import pytest
-from tests.store.conftest import NOW, add_project
+from tests.store.rows import NOW, add_project
 
 from loreline.core.entities import Kind
 from loreline.store import queue

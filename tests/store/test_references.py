@@ -1,7 +1,7 @@
 """Edges between entities: each once, whoever shows it, whenever its ends come and go."""
 
 import pytest
-from tests.store.conftest import NOW, add, add_project, issue, request
+from tests.store.rows import NOW, add, add_project, issue, request
 
 from loreline.core.entities import Kind, Project
 from loreline.core.references import ReferenceType, SourceMethod

@@ -5,13 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from loreline.simulator.demo.corpus import Demo, build_demo
-
-
-@pytest.fixture(scope="session")
-def demo(tmp_path_factory) -> Demo:
-    return build_demo(tmp_path_factory.mktemp("demo"))
-
 
 class Corpus:
     """One project's files, read once."""
@@ -63,12 +56,3 @@ def git(demo):
         ).stdout.decode()
 
     return run
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    beside = Path(__file__).resolve().parents[4] / "shared"
-    folder = Path(os.environ.get("LORELINE_SHARED", beside))
-    if not (folder / "contract").is_dir():
-        pytest.skip("GitLab's schemas are not here: set LORELINE_SHARED")
-    return folder
