@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import os
+import json
 import random
 import shutil
 import subprocess
@@ -307,18 +307,29 @@ def process() -> None:
     )  # fmt: skip
 
 
+_MEASURED = """
+import json, os, subprocess, sys
+with subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL) as process:
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+print(json.dumps([process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3]))
+"""
+"""Run from a small process: a child's peak memory begins with that of whoever forks it."""
+
+
 def _usage(command: list[str], times: int = 9) -> tuple[float, float]:
     """Median CPU seconds, and the most memory in MB."""
-    seconds, memory = [], 0.0
-    for _ in range(times):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT, env=ENVIRON) as process:
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            raise RuntimeError(f"{command[:3]} ended with {process.returncode}")
-        seconds.append(used.ru_utime + used.ru_stime)
-        memory = max(memory, used.ru_maxrss / 1e3)
-    return median(seconds), memory
+    told = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, "-c", _MEASURED, *command], stdout=subprocess.PIPE, cwd=ROOT, env=ENVIRON, check=True
+            ).stdout
+        )
+        for _ in range(times)
+    ]
+    if any(code for code, _, _ in told):
+        raise RuntimeError(f"{command[:3]} ended with {told}")
+    return median(seconds for _, seconds, _ in told), max(memory for _, _, memory in told)
 
 
 _BARE_MODEL = """

@@ -171,7 +171,7 @@ def expression(db: apsw.Connection, table: Table, query: Query, among: int | Non
     Any of the words may match, and bm25 orders by how many and how rare; what is quoted or marked with + has to.
     """
     words = [word for word in query.words if tokens(db, word.text)]
-    words += [part for part in _parts(db, table, query, words) if part not in words]
+    words += [part for part in _parts(db, table, query, words) if part not in words and tokens(db, part.text)]
     few = among is not None and among * len(words) <= _MOST_LOOKS
     chosen = words if few or query.required else _telling(db, table, words)
     left_out = tuple(word.text for word in query.words if word in words and word not in chosen)
