@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -21,6 +22,9 @@ _ENTITIES = 20_000
 _THREADS = 4
 """Of each entity: with it, five documents."""
 
+_LENGTHS = itertools.cycle((230, 360))
+"""Words of each text in turn: two passages and three."""
+
 _WORDS = 60_000
 _DIMENSIONS = 384
 _RARE = 3
@@ -35,8 +39,12 @@ def build(database: Path) -> Path:
         project = local_project(db)
         for number in range(1, _ENTITIES + 1):
             labels = ("rare",) if number % (_ENTITIES // _RARE) == 0 else ("common",)
-            key = add(db, project, issue(number, title=_text(chance, 7), description=_text(chance, 260), labels=labels))
-            write_threads(db, key, *([("ada", NOW, _text(chance, 230))] for _ in range(_THREADS)))
+            key = add(
+                db,
+                project,
+                issue(number, title=_text(chance, 7), description=_text(chance, next(_LENGTHS)), labels=labels),
+            )
+            write_threads(db, key, *([("ada", NOW, _text(chance, next(_LENGTHS)))] for _ in range(_THREADS)))
     left = 1
     rules = generating.rules_of(Documents())
     while left:
