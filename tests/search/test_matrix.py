@@ -26,7 +26,7 @@ from tests.store.rows import add, issue
 
 from loreline.core.entities import Kind
 from loreline.embedding import onnx
-from loreline.index import matrix
+from loreline.index import crowding, matrix
 from loreline.index.vectors import open_index
 from loreline.services.search import asking, checking, embedding
 from loreline.services.search.request import Mode, Request
@@ -76,6 +76,12 @@ def rebuild(db, database):
     with transaction(db):
         matrix.rebuild(db, database, vectors.active(db))
     embedding.sweep_files(db, database)
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_crowded(monkeypatch):
+    """What is told is the plain cosine here, which brute force tells too: see test_crowding.py for the rest."""
+    monkeypatch.setattr(crowding, "WEIGHT", np.float32(0))
 
 
 @pytest.fixture(scope="module")

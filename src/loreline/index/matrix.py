@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loreline.errors import DatabaseFailed
+from loreline.index import crowding
 from loreline.store import vectors
 from loreline.store.vectors import Row, Space
 
-_MAGIC = b"LOREMAT1"
+_MAGIC = b"LOREMAT2"
 _HEADER = struct.Struct("<8sQQQQI")
 """Magic, space, generation, rows, dimensions, CRC-32 of what follows."""
 
@@ -43,13 +44,18 @@ class Torn(Exception):
 class Block:
     """Rows side by side in memory: of a file, or read from the database."""
 
-    def __init__(self, components: NDArray[np.int8], scales: Scores, ids: Sequence[Ids]) -> None:
+    def __init__(self, components: NDArray[np.int8], scales: Scores, crowding: Scores, ids: Sequence[Ids]) -> None:
         self.components = components
         self.scales = scales
+        self.crowding = crowding
         self.vector_ids, self.entity_ids, self.document_ids, self.passage_ids, self.positions = ids
 
     def __len__(self) -> int:
         return len(self.scales)
+
+    def rows(self, places: slice | Ids) -> NDArray[np.float32]:
+        """Vectors as they were before they were rounded, or nearly so."""
+        return np.asarray(self.components[places] * self.scales[places, None], np.float32)
 
     def scores(self, query: NDArray[np.float32]) -> Scores:
         """The cosine of each row with a query of unit length."""
@@ -76,12 +82,44 @@ def _folder(database: Path) -> Path:
 
 
 def block_of(rows: Iterable[Row], dimensions: int) -> Block:
-    """Rows of the database as arrays."""
+    """Rows of the database as arrays; how crowded it is around them is told by themselves."""
+    block = _arrays(rows, dimensions)
+    own = crowding.sampled(len(block), crowding.SAMPLE)
+    block.crowding = crowding.crowding(len(block), block.rows, block.rows(own), own)
+    return block
+
+
+def block_beside(rows: Iterable[Row], dimensions: int, base: Block) -> Block:
+    """Rows that came since a matrix was made; how crowded it is around them is told by those of the matrix."""
+    if not len(base):
+        return block_of(rows, dimensions)
+    block = _arrays(rows, dimensions)
+    sample = base.rows(crowding.sampled(len(base), crowding.SAMPLE_BESIDE))
+    block.crowding = crowding.crowding(len(block), block.rows, sample)
+    return block
+
+
+def _block_after(rows: Iterable[Row], dimensions: int, before: Block) -> Block:
+    """Rows of which most stood in the matrix before: how crowded it is around these is known well enough."""
+    block = _arrays(rows, dimensions)
+    order = np.argsort(before.vector_ids)
+    at = np.searchsorted(before.vector_ids, block.vector_ids, sorter=order)
+    places = order[np.minimum(at, len(before) - 1)]
+    known = before.vector_ids[places] == block.vector_ids
+    block.crowding[known] = before.crowding[places[known]]
+    new = np.flatnonzero(~known)
+    sample = crowding.sampled(len(block), crowding.SAMPLE)
+    own = np.where(known[sample], -1, np.searchsorted(new, sample))
+    block.crowding[new] = crowding.crowding(len(new), lambda part: block.rows(new[part]), block.rows(sample), own)
+    return block
+
+
+def _arrays(rows: Iterable[Row], dimensions: int) -> Block:
     found = list(rows)
     components = np.frombuffer(b"".join(row[6] for row in found), np.int8).reshape(len(found), dimensions)
     scales = np.fromiter((row[5] for row in found), np.float32, len(found))
     ids = [np.fromiter((row[at] for row in found), np.int64, len(found)) for at in range(len(_IDS))]
-    return Block(components, scales, ids)
+    return Block(components, scales, np.zeros(len(found), np.float32), ids)
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -91,7 +129,7 @@ def write(database: Path, space: Space, generation: int, block: Block) -> None:
     """One file, whole or not at all."""
     folder = _folder(database)
     folder.mkdir(mode=0o700, exist_ok=True)
-    arrays = [block.components, block.scales, *(getattr(block, name) for name in _IDS)]
+    arrays = [block.components, block.scales, block.crowding, *(getattr(block, name) for name in _IDS)]
     checksum = 0
     part = folder / f"{space.id}-{generation}.{os.getpid()}.part"
     try:
@@ -130,7 +168,7 @@ def read(database: Path, space: Space, generation: int, *, verify: bool = False)
     magic, space_id, found, rows, dimensions, checksum = _HEADER.unpack_from(memory)
     if (magic, space_id, found, dimensions) != (_MAGIC, space.id, generation, space.dimensions):
         raise Torn(f"{path} is of another space or generation")
-    sizes = [rows * dimensions, rows * 4, *([rows * 8] * len(_IDS))]
+    sizes = [rows * dimensions, rows * 4, rows * 4, *([rows * 8] * len(_IDS))]
     starts, at = [], _ALIGN
     for size in sizes:
         starts.append(at)
@@ -140,8 +178,8 @@ def read(database: Path, space: Space, generation: int, *, verify: bool = False)
     if verify and (any(memory[_HEADER.size : _ALIGN]) or zlib.crc32(memoryview(memory)[_ALIGN:]) != checksum):
         raise Torn(f"{path} has changed since it was written")
     components = np.frombuffer(memory, np.int8, rows * dimensions, starts[0]).reshape(rows, dimensions)
-    scales = np.frombuffer(memory, np.float32, rows, starts[1])
-    return Block(components, scales, [np.frombuffer(memory, np.int64, rows, start) for start in starts[2:]])
+    scales, crowding = (np.frombuffer(memory, np.float32, rows, start) for start in starts[1:3])
+    return Block(components, scales, crowding, [np.frombuffer(memory, np.int64, rows, start) for start in starts[3:]])
 
 
 def remove_others(database: Path, keep: Iterable[Space]) -> None:
@@ -179,14 +217,34 @@ def rebuild(db: apsw.Connection, database: Path, space: Space) -> Space:
     """Make the matrix anew, in the transaction of the caller: the file stands before the database speaks of it."""
     generation = space.matrix_generation + 1
     last = vectors.last_id(db, space)
+    rows = vectors.rows_up_to(db, space, last)
+    before = _before(database, space)
+    if before is not None and vectors.count(db, space) < _GROWN * len(before):
+        block = _block_after(rows, space.dimensions, before)
+    else:
+        block = block_of(rows, space.dimensions)
     try:
-        write(database, space, generation, block_of(vectors.rows_up_to(db, space, last), space.dimensions))
+        write(database, space, generation, block)
     except OSError as error:
         raise DatabaseFailed(
             f"the vectors beside {database} cannot be written: {error.strerror}", hint="check the disk and its rights"
         ) from error
     vectors.matrix_made(db, space, generation, last)
     return Space(space.id, space.name, space.dimensions, space.is_active, generation, last)
+
+
+_GROWN = 1.5
+"""A matrix that has grown so much has its crowds counted anew."""
+
+
+def _before(database: Path, space: Space) -> Block | None:
+    """The matrix as it is, if there is one and it is whole."""
+    if space.matrix_generation == 0:
+        return None
+    try:
+        return read(database, space, space.matrix_generation, verify=True)
+    except Torn:
+        return None
 
 
 def load(db: apsw.Connection, database: Path, space: Space) -> Block:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from loreline.index import matrix
+from loreline.index import crowding, matrix
 from loreline.index.matrix import Block, Ids, Scores
 from loreline.store import vectors
 from loreline.store.vectors import Space
@@ -33,9 +33,10 @@ class Version(Struct, frozen=True):
 
 
 class Nearness(Struct, frozen=True):
-    """How near things are to a query: ids, each once, and the cosine of their best passage."""
+    """How near things are to a query, by their best passage: its cosine, or less where it is near to everything."""
 
     ids: Ids
+    """Each once."""
     best: Scores
 
 
@@ -51,7 +52,7 @@ class Matches(Struct, frozen=True):
     parts: tuple[tuple[_Part, Scores], ...]
 
     def passages_of(self, entity_id: int) -> list[tuple[int, int, float]]:
-        """Of an entity and its threads: each passage, its document, and its cosine."""
+        """Of an entity and its threads: each passage, its document, and how near it is."""
         found: list[tuple[int, int, float]] = []
         for part, scores in self.parts:
             rows = part.rows_of(entity_id)
@@ -65,8 +66,10 @@ class Matches(Struct, frozen=True):
 class _Part:
     """Rows ordered by entity, its own text first, then thread by thread: so each has its rows side by side."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: Block, usual: float) -> None:
         self.block = block
+        self.usual = usual
+        self._penalties = crowding.penalties(block.crowding, usual)
         self.entity_starts = _starts(block.entity_ids)
         self.document_starts = _starts(block.document_ids)
         self.entity_ids = block.entity_ids[self.entity_starts]
@@ -74,6 +77,10 @@ class _Part:
         starts = self.entity_starts
         self.opens = (block.document_ids[starts] == self.entity_ids) & (block.positions[starts] == 0)
         """Of each entity, whether its first row here is the passage it begins with."""
+
+    def scores(self, query: NDArray[np.float32]) -> Scores:
+        """How near each row is."""
+        return np.subtract(self.block.scores(query), self._penalties)
 
     def rows_of(self, entity_id: int) -> slice:
         at = int(np.searchsorted(self.entity_ids, entity_id))
@@ -135,7 +142,7 @@ class VectorIndex:
 
     def search(self, query: NDArray[np.float32]) -> Matches:
         """How near everything is: every vector is looked at."""
-        base, beside = self.base.block.scores(query), self._beside.block.scores(query)
+        base, beside = self.base.scores(query), self._beside.scores(query)
         base[self._dead] = NOTHING
         one, two = (_summed(self.base, base), _summed(self._beside, beside))
         return Matches(
@@ -155,7 +162,7 @@ class VectorIndex:
             if part is self.base:
                 inside = self._dead[(self._dead >= rows.start) & (self._dead < rows.stop)]
                 alive[inside - rows.start] = False
-            found.append((block.components[rows] * block.scales[rows, None])[alive])
+            found.append(block.rows(rows)[alive])
         return np.asarray(np.concatenate(found), np.float32)
 
 
@@ -194,6 +201,12 @@ def open_index(db: apsw.Connection, database: Path, space: Space, before: Vector
     if before is not None and before.version.generation == version.generation and before.space.id == space.id:
         base = before.base
     else:
-        base = _Part(matrix.load(db, database, space))
-    beside = _Part(matrix.block_of(vectors.rows_after(db, space, space.matrix_vector_id), space.dimensions))
+        block = matrix.load(db, database, space)
+        base = _Part(block, _usual(block))
+    since = matrix.block_beside(vectors.rows_after(db, space, space.matrix_vector_id), space.dimensions, base.block)
+    beside = _Part(since, base.usual if len(base.block) else _usual(since))
     return VectorIndex(space, version, base, beside, np.array(vectors.removed(db, space), np.int64))
+
+
+def _usual(block: Block) -> float:
+    return float(block.crowding.mean()) if len(block) else 0.0
