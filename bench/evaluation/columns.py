@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import apsw
 import numpy as np
@@ -16,7 +15,6 @@ from loreline.core.documents import SourceType
 from loreline.core.entities import Kind
 from loreline.core.fusion import ordered, reciprocal_ranks
 from loreline.core.query import Filters
-from loreline.index.vectors import open_index
 from loreline.services.search.asking import search
 from loreline.services.search.request import Mode, Request
 from loreline.services.search.session import Session, session_of
@@ -40,7 +38,7 @@ class Rankers:
         self._answers = _answers(self._db)
         self._corpus = judged.corpus
         self._bm25 = PlainWords(self._db)
-        self._vectors = PlainVectors(self._db, judged.database, self._session)
+        self._vectors = PlainVectors(self._db, self._session)
         self.seconds: list[float] = []
         """How long each of our own answers took."""
 
@@ -119,18 +117,24 @@ class PlainWords:
 class PlainVectors:
     """The cosine of the title and first passage."""
 
-    def __init__(self, db: apsw.Connection, database: Path, session: Session) -> None:
+    def __init__(self, db: apsw.Connection, session: Session) -> None:
         space = vectors.active(db)
         assert space is not None, "the set is not embedded"
-        self._space = space
-        self._index = open_index(db, database, space, None)
+        found = [
+            (document, np.frombuffer(components, np.int8) * np.float32(scale))
+            for _, entity, document, _, position, scale, components in vectors.rows_up_to(
+                db, space, vectors.last_id(db, space)
+            )
+            if document == entity and position == 0
+        ]
+        self._documents = [document for document, _ in found]
+        self._vectors = np.array([vector for _, vector in found], np.float32)
         self._embed: Callable[[str], np.ndarray] = lambda text: session.embed(space, text)[0]
 
     def ranking(self, text: str, allowed: set[int]) -> list[int]:
         if not text.strip():
             return []
-        matches = self._index.search(self._embed(text))
-        found = zip(matches.entities.ids.tolist(), matches.openings.tolist(), strict=True)
+        found = zip(self._documents, (self._vectors @ self._embed(text)).tolist(), strict=True)
         return [document for document, _ in ordered({one: score for one, score in found if one in allowed})][:_DEEP]
 
 

@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import zlib
+from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -115,11 +116,19 @@ def _block_after(rows: Iterable[Row], dimensions: int, before: Block) -> Block:
 
 
 def _arrays(rows: Iterable[Row], dimensions: int) -> Block:
-    found = list(rows)
-    components = np.frombuffer(b"".join(row[6] for row in found), np.int8).reshape(len(found), dimensions)
-    scales = np.fromiter((row[5] for row in found), np.float32, len(found))
-    ids = [np.fromiter((row[at] for row in found), np.int64, len(found)) for at in range(len(_IDS))]
-    return Block(components, scales, np.zeros(len(found), np.float32), ids)
+    # As Python's own objects they would take several times their place: so one row at a time.
+    components, scales, ids = bytearray(), array("f"), array("q")
+    for vector_id, entity_id, document_id, passage_id, position, scale, whole in rows:
+        ids.extend((vector_id, entity_id, document_id, passage_id, position))
+        scales.append(scale)
+        components += whole
+    columns = np.frombuffer(ids, np.int64).reshape(len(scales), len(_IDS))
+    return Block(
+        np.frombuffer(components, np.int8).reshape(len(scales), dimensions),
+        np.frombuffer(scales, np.float32),
+        np.zeros(len(scales), np.float32),
+        [np.ascontiguousarray(columns[:, at]) for at in range(len(_IDS))],
+    )
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────
