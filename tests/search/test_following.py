@@ -49,6 +49,14 @@ def document_of(mirror, source_type, iid):
     return found
 
 
+def test_a_document_that_is_written_twice_in_a_sync_is_reported_once(mirror, world):
+    for number in range(3):
+        iid = edits.create_issue(world, APP, f"Issue {number}", description="It has a thread.")
+        edits.add_note(world, APP, "issues", iid, "Here it is.", author="grace")
+    report = mirror.sync()
+    assert mirror.query("SELECT count(*) FROM documents") == [(report.run.rows["documents"],)] == [(6,)]
+
+
 def test_a_sync_makes_documents_words_and_vectors_of_all_it_brings(talk):
     assert talk.query("SELECT source_type, count(*) FROM documents GROUP BY 1 ORDER BY 1") == [
         ("discussion", 3),

@@ -25,7 +25,7 @@ class Weights(Struct, frozen=True):
     """Its best passage: what it also says."""
 
 
-_WEIGHTS = {Corpus.TALK: Weights(2.0, 1.0, 1.0), Corpus.CODE: Weights(0.2, 1.0, 1.0)}
+_WEIGHTS = {Corpus.TALK: Weights(2.0, 1.0, 1.0), Corpus.CODE: Weights(0.15, 1.0, 1.0)}
 """Who writes to people uses the words of whoever asks later. Code says what it does in words of its own."""
 
 SHARPNESS = 2.0

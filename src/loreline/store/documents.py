@@ -113,6 +113,7 @@ def of_entity(db: apsw.Connection, kind: Kind, entity_id: int) -> Stored | None:
 
 
 def of_source(db: apsw.Connection, source_type: SourceType, source_id: int) -> int | None:
+    """The document of an issue, a merge request or a thread, by its local id."""
     row = db.execute(
         "SELECT id FROM documents WHERE source_type = ? AND source_id = ?", (source_type.value, source_id)
     ).fetchone()

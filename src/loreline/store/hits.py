@@ -155,14 +155,6 @@ def of_commits(db: apsw.Connection, sha: str) -> list[int]:
     return [row[0] for row in rows]
 
 
-def of_entity(db: apsw.Connection, source_type: SourceType, local_id: int) -> int | None:
-    """The document of an issue or merge request."""
-    row = db.execute(
-        "SELECT id FROM documents WHERE source_type = ? AND source_id = ?", (source_type.value, local_id)
-    ).fetchone()
-    return int(row[0]) if row is not None else None
-
-
 _NAMES = {
     "author": "SELECT DISTINCT author_username FROM documents WHERE author_username IS NOT NULL",
     "assignee": "SELECT username FROM issue_assignees UNION SELECT username FROM mr_assignees",

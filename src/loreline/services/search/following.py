@@ -34,18 +34,21 @@ async def follow_mirror(
 ) -> Generated:
     """Make documents of what changes until `mirrored` is set and nothing is left."""
     done = Generated()
+    written: set[int] = set()
     while True:
         complete = mirrored.is_set()
         begun = time.monotonic()
         # What is lost before its commit is still ahead in the feed, so nobody need wait for that.
-        made, left = await writer.ask(generating.follow, rules, clock())
+        batch, left = await writer.ask(generating.follow, rules, clock())
+        made = batch.generated
         done += made
+        written.update(batch.document_ids)
         if made.entities:
             journal.progress.done(Work.DOCUMENTS, made.entities)
             journal.progress.waiting(Work.DOCUMENTS, left)
         if complete and left == 0:
-            if done.written:
-                journal.rows["documents"] += done.written
+            if written:
+                journal.rows["documents"] += len(written)
             return done
         if not complete:
             took = time.monotonic() - begun

@@ -53,9 +53,14 @@ class Generated(Struct, frozen=True):
     def __add__(self, other: Generated) -> Generated:
         return Generated(*(getattr(self, name) + getattr(other, name) for name in self.__struct_fields__))
 
-    @property
-    def written(self) -> int:
-        return self.issues + self.merge_requests + self.discussions
+
+class Batch(Struct, frozen=True):
+    generated: Generated = Generated()
+    document_ids: tuple[int, ...] = ()
+    """Of those written: the threads of an entity often come after it, and then it is written twice."""
+
+    def __add__(self, other: Batch) -> Batch:
+        return Batch(self.generated + other.generated, self.document_ids + other.document_ids)
 
 
 def bots(db: apsw.Connection, rules: Rules) -> subjects.Bots:
@@ -68,10 +73,10 @@ def start_over(db: apsw.Connection) -> None:
     documents.forget_hashes(db)
 
 
-def follow(db: apsw.Connection, rules: Rules, now: int, limit: int = BATCH) -> tuple[Generated, int]:
+def follow(db: apsw.Connection, rules: Rules, now: int, limit: int = BATCH) -> tuple[Batch, int]:
     """Take in the next changes, and what failed before and is due; what came of it, and how many changes are left."""
     left_out = bots(db, rules)
-    done = Generated()
+    done = Batch()
     changes = documents.changes(db, limit)
     for change in changes:
         done += _settle(db, rules, left_out, change.kind, change.entity_id, now)
@@ -80,12 +85,12 @@ def follow(db: apsw.Connection, rules: Rules, now: int, limit: int = BATCH) -> t
     for kind, entity_id, _ in documents.due(db, now, limit) if len(changes) < limit else ():
         done += _settle(db, rules, left_out, kind, entity_id, now)
     left = documents.behind(db) if len(changes) == limit else 0
-    if done.entities and left == 0:
+    if done.generated.entities and left == 0:
         lexical.refresh_common_words(db)
     return done, left
 
 
-def _settle(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int, now: int) -> Generated:
+def _settle(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int, now: int) -> Batch:
     """One entity's documents; a failure is noted and tried again later, and the others go on."""
     try:
         with transaction(db):
@@ -97,15 +102,15 @@ def _settle(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, 
         attempts = documents.attempts(db, kind, entity_id) + 1
         delay = min(_FIRST_DELAY_MS * 2 ** min(attempts - 1, 10), _LONGEST_DELAY_MS)
         documents.put_off(db, kind, entity_id, f"{type(error).__name__}: {error}", attempts, now + delay)
-        return Generated(entities=1, failed=1)
-    return done + Generated(entities=1)
+        return Batch(Generated(entities=1, failed=1))
+    return done + Batch(Generated(entities=1))
 
 
-def _regenerate(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int) -> Generated:
+def _regenerate(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Kind, entity_id: int) -> Batch:
     stored = documents.of_entity(db, kind, entity_id)
     subject = subjects.subject(db, kind, entity_id)
     if subject is None:
-        return _remove(db, stored) if stored is not None else Generated()
+        return _remove(db, stored) if stored is not None else Batch()
     threads = list(subjects.threads(db, kind, entity_id, bots))
     made = [thread_document(subject, thread, rules.longest) for thread in threads]
     talk = "\n\n".join(note.body for thread in threads for note in thread.notes)
@@ -117,9 +122,9 @@ def _regenerate(db: apsw.Connection, rules: Rules, bots: subjects.Bots, kind: Ki
     return done + _write_threads(db, made, entity_id)
 
 
-def _write_threads(db: apsw.Connection, made: Sequence[Document], entity_document_id: int) -> Generated:
+def _write_threads(db: apsw.Connection, made: Sequence[Document], entity_document_id: int) -> Batch:
     before = documents.of_threads(db, entity_document_id)
-    done = Generated()
+    done = Batch()
     for document in made:
         body = document.body
 
@@ -131,7 +136,7 @@ def _write_threads(db: apsw.Connection, made: Sequence[Document], entity_documen
     gone = [stored.id for stored in before.values()]
     lexical.remove(db, Table.THREADS, gone)
     documents.delete(db, gone)
-    return done + Generated(removed=len(gone))
+    return done + Batch(Generated(removed=len(gone)))
 
 
 def _write(
@@ -141,7 +146,7 @@ def _write(
     entity_document_id: int | None,
     index_hash: bytes,
     index: Callable[[int, bool], None],
-) -> tuple[int, Generated]:
+) -> tuple[int, Batch]:
     """A document where it differs from the stored one; its id, and what came of it."""
     if stored is None:
         _make_place(db, document)
@@ -149,7 +154,7 @@ def _write(
     elif _same(stored, document, index_hash):
         if stored.updated_at != document.updated_at:
             documents.touch(db, stored.id, document.updated_at)
-        return stored.id, Generated(unchanged=1)
+        return stored.id, Batch(Generated(unchanged=1))
     else:
         document_id = stored.id
         documents.update(db, stored, document, index_hash)
@@ -158,7 +163,8 @@ def _write(
     if stored is None or stored.content_hash != document.content_hash:
         documents.replace_passages(db, document_id, passages(document), document.updated_at)
     field = document.source_type.value + "s"
-    return document_id, structs.replace(Generated(truncated=document.truncation is not None), **{field: 1})
+    done = structs.replace(Generated(truncated=document.truncation is not None), **{field: 1})
+    return document_id, Batch(done, (document_id,))
 
 
 def _make_place(db: apsw.Connection, document: Document) -> None:
@@ -178,9 +184,9 @@ def _same(stored: Stored, document: Document, index_hash: bytes) -> bool:
     )
 
 
-def _remove(db: apsw.Connection, stored: Stored) -> Generated:
+def _remove(db: apsw.Connection, stored: Stored) -> Batch:
     threads = [thread.id for thread in documents.of_threads(db, stored.id).values()]
     lexical.remove(db, Table.ENTITIES, [stored.id])
     lexical.remove(db, Table.THREADS, threads)
     documents.delete(db, [*threads, stored.id])
-    return Generated(removed=1 + len(threads))
+    return Batch(Generated(removed=1 + len(threads)))

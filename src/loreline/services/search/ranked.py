@@ -19,7 +19,7 @@ from loreline.services.mirror import browse
 from loreline.services.search import retrieving
 from loreline.services.search.meaning import Near
 from loreline.services.search.request import Mode, Request, Sort
-from loreline.store import hits
+from loreline.store import documents, hits
 
 _TELLING = 0.35
 """Ordered by time, what says less than this part of the best is left out: any word of a long question is somewhere."""
@@ -100,7 +100,7 @@ def _exact(db: apsw.Connection, query: Query, only: Ids | None) -> dict[int, int
     found: dict[int, int | None] = {}
     for reference in query.references:
         for key in browse.meant(db, reference):
-            document = hits.of_entity(db, SourceType(key.kind.value), key.id)
+            document = documents.of_source(db, SourceType(key.kind.value), key.id)
             if document is not None:
                 found[document] = reference.note_id
     for sha in query.commits:

@@ -20,7 +20,7 @@ from loreline.services.mirror import browse
 from loreline.services.search import retrieving
 from loreline.services.search.meaning import Near
 from loreline.services.search.session import Session
-from loreline.store import hits, references
+from loreline.store import documents, hits, references
 
 _READ = 2_000
 """Characters of a text whose words are looked for: what it is about stands at its beginning."""
@@ -57,7 +57,7 @@ def related(
     with session.reading(with_vectors=True) as reading:
         db = reading.db
         key = browse.find(db, kind, text, project)
-        document = hits.of_entity(db, SourceType(kind.value), key.id)
+        document = documents.of_source(db, SourceType(kind.value), key.id)
         if document is None:
             raise NotFound("it is not indexed yet", hint="run lore generate-docs")
         this = hits.entities(db, [document])[document]
