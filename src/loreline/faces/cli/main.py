@@ -29,6 +29,9 @@ COMMANDS = {
         "search": "Search issues, merge requests and threads.",
         "related": "Show what is nearest to an issue or merge request.",
     },
+    "History": {
+        "timeline": "Show everything that happened with something, in order.",
+    },
     "Read": {
         "list": "List issues or merge requests.",
         "show": "Show an issue or merge request with its threads.",

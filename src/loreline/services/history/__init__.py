@@ -1,0 +1,1 @@
+"""History: what happened, who decided and why, with the evidence."""
