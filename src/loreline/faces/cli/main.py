@@ -31,6 +31,7 @@ COMMANDS = {
     },
     "History": {
         "timeline": "Show everything that happened with something, in order.",
+        "file-history": "Show the merge requests that touched a file.",
     },
     "Read": {
         "list": "List issues or merge requests.",
