@@ -19,7 +19,8 @@ LoreError
 ├── EmbeddingFailed       it failed on a text                          16
 ├── NotFound              nothing in the mirror answers to that        17
 ├── Ambiguous             more than one thing answers to that          18
-└── PartialFailure        some items failed; the rest is done          19
+├── PartialFailure        some items failed; the rest is done          19
+└── GitFailed             the local repository, or git, won't tell     20
 
 Anything else that escapes is a fault of ours: exit code 1. Ctrl-C exits with 130.
 """
@@ -147,3 +148,8 @@ class Ambiguous(LoreError):
 class PartialFailure(LoreError):
     code = "partial_failure"
     exit_code = 19
+
+
+class GitFailed(LoreError):
+    code = "git_failed"
+    exit_code = 20

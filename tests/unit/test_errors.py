@@ -29,8 +29,9 @@ TABLE = {
     "NotFound": 17,
     "Ambiguous": 18,
     "PartialFailure": 19,
+    "GitFailed": 20,
 }
-"""Section 6 of the design."""
+"""What docs/robot-mode.md promises."""
 
 
 def kinds(kind=LoreError):

@@ -1,0 +1,1 @@
+"""A local repository, read through the git program."""
