@@ -54,23 +54,21 @@ class Walk(Struct, frozen=True):
 
 
 def expand(seeds: Sequence[Node], edges_of: Callable[[Sequence[Node]], Iterable[Edge]], depth: int) -> Walk:
-    """Everything within so many edges of the seeds, whichever way they point.
-
-    The edges of the last nodes are not followed, but of the seeds' own none that leads out is forgotten.
-    """
+    """Everything within so many edges of the seeds, whichever way they point."""
     reached = set(seeds)
     steps: list[Step] = []
     unresolved: dict[Edge, None] = {}
     frontier: Sequence[Node] = list(dict.fromkeys(seeds))
     for distance in range(1, depth + 1):
         found: list[Node] = []
+        here = set(frontier)
         for edge in edges_of(frontier) if frontier else ():
             source, target = edge.source, edge.target
             if isinstance(source, Place) or isinstance(target, Place):
                 unresolved[edge] = None
                 continue
             for origin, other in ((source, target), (target, source)):
-                if origin in frontier and other not in reached:
+                if origin in here and other not in reached:
                     reached.add(other)
                     found.append(other)
                     steps.append(Step(other, distance, origin, edge))

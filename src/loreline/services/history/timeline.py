@@ -22,6 +22,7 @@ from loreline.services.search.request import Hit
 from loreline.services.search.session import Session
 from loreline.store import graph
 from loreline.store import happenings as stored
+from loreline.store import hits as stored_hits
 from loreline.store.happenings import Named
 
 DEEPEST = 3
@@ -78,7 +79,12 @@ def timeline(session: Session, request: Request, now: int) -> Timeline:
     answer = asking.search(session, _question(request), now)
     hits = [hit for hit in answer.results if hit.exact or hit.score >= _WORTH * answer.results[0].score][:_SEEDS]
     with session.reading(with_vectors=False) as reading:
-        found = [(hit, node) for hit in hits if (node := _node(reading.db, hit)) is not None]
+        entities = stored_hits.entities(reading.db, [hit.document_id for hit in hits])
+        found = [
+            (hit, Node(Kind(one.source_type.value), one.local_id))
+            for hit in hits
+            if (one := entities.get(hit.document_id)) is not None
+        ]
         evidence = _evidence(reading.db, found)
         seeds = [node for _, node in found]
         return _told(reading.db, request, answer.mode.value, seeds, evidence, answer.warnings)
@@ -104,12 +110,6 @@ def _named(db: apsw.Connection, ref: EntityRef, request: Request) -> Node:
             f"{request.text.strip()} may be {', '.join(paths[:5])}", hint=f"name one: {paths[0]}", candidates=paths
         )
     return nodes[0]
-
-
-def _node(db: apsw.Connection, hit: Hit) -> Node | None:
-    kind = Kind(hit.type.value)
-    found = browse.meant(db, EntityRef(hit.iid, kind, hit.project))
-    return Node(kind, found[0].id) if found else None
 
 
 def _evidence(db: apsw.Connection, found: Sequence[tuple[Hit, Node]]) -> list[tuple[Event, str]]:
@@ -139,6 +139,8 @@ def _told(
     types = [ReferenceType.CLOSES, ReferenceType.RELATED, *([ReferenceType.MENTIONED] if request.mentions else [])]
     walked = walk.expand(seeds, lambda nodes: graph.edges_of(db, nodes, types), request.depth)
     steps = walked.steps[: _MOST_NODES - len(seeds)]
+    if len(steps) < len(walked.steps):
+        warnings = [*warnings, f"{len(walked.steps) - len(steps)} more are linked, and left out: use a smaller --depth"]
     nodes = [*seeds, *(step.node for step in steps)]
     events = stored.of_entities(db, nodes)
     events += [structs.replace(event, what=snippets.cut(text, lambda _line: []).text) for event, text in evidence]
